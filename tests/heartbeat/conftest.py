@@ -124,7 +124,7 @@ def other_holder(lock: Path) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
+@pytest.fixture(params=["json", "sqlite", ON_POSTGRES])
 def each_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     """A list on each engine."""
     return Desk(tmp_path, request.param)

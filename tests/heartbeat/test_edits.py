@@ -52,7 +52,6 @@ def test_no_edit_of_the_section_loses_or_makes_a_task(living: Life, name: str, *
     if name == "empty":
         living.notes.clear()
         living.outlast()
-    living.look()
     living.create("one more")
     living.look()
     if is_restarted:

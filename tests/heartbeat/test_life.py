@@ -198,7 +198,7 @@ def live(engine: str, count: int) -> None:
 
 
 @pytest.mark.requirement("HB-9", "HB-12", "HB-15", "HB-16", "H1", "H3", "H5", "EN-5", "EN-19")
-@pytest.mark.parametrize(("engine", "count"), [("json", 10), ("sqlite", 4)])
+@pytest.mark.parametrize(("engine", "count"), [("json", 6), ("sqlite", 2)])
 def test_no_life_loses_or_makes_a_task(engine: str, count: int) -> None:
     live(engine, count)
 

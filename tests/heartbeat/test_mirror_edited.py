@@ -280,11 +280,11 @@ def test_a_bullet_that_no_call_would_accept_stays_as_text(tmp_path: Path, bullet
 @pytest.mark.requirement("HB-12")
 def test_the_backup_keeps_the_last_twenty_sections_in_a_mebibyte(tmp_path: Path) -> None:
     board = mirrored(tmp_path, WILD)
-    for number in range(25):
+    for number in range(22):
         board.path.write_text(section(entry(WILD).replace("dive", f"idea {number}")))
         board.call(board.process())
     kept = board.backup.read_text()
-    assert [number for number in range(25) if f"idea {number}\n" in kept] == [*range(5, 25)]
+    assert [number for number in range(22) if f"idea {number}\n" in kept] == [*range(2, 22)]
     for letter in "abc":
         board.path.write_text(section(entry(WILD).replace("dive", letter * 400_000)))
         board.call(board.process())

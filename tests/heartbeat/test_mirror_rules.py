@@ -26,7 +26,7 @@ STORED = (make_task("cool-apple", "hello"), make_task("wild-coral", "title", sta
 """Tasks whose entries are in some of the documents, in one form or another."""
 
 
-few = settings(max_examples=int(os.environ.get("TEST_EXAMPLES", "15")))
+few = settings(max_examples=int(os.environ.get("TEST_EXAMPLES", "8")))
 """Each example writes files."""
 
 

@@ -87,9 +87,7 @@ async def test_while_serving_cleaning_comes_round_again(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("HB-7", "HB-13", "P2")
-@pytest.mark.parametrize(
-    "name", ["heartbeat_archive.jsonl", "heartbeat_state.json", "HEARTBEAT.md", "HEARTBEAT.md.lock"]
-)
+@pytest.mark.parametrize("name", ["heartbeat_archive.jsonl", "heartbeat_state.json", "HEARTBEAT.md"])
 async def test_cleaning_that_fails_again_and_again_ends_no_server(stored_desk: Desk, name: str) -> None:
     settings = HeartbeatSettings(
         heartbeat_file_path=stored_desk.heartbeat, task_retention_days=0, task_lock_timeout=0.1
@@ -105,7 +103,7 @@ async def test_cleaning_that_fails_again_and_again_ends_no_server(stored_desk: D
             blocked.unlink(missing_ok=True)
             with suppress(FileExistsError):
                 blocked.mkdir()
-        for _ in range(30):
+        for _ in range(10):
             await client.call_tool("task_list", {})
         blocked.rmdir()
         if kept.exists():

@@ -234,7 +234,7 @@ def live(count: int) -> None:
 
 @pytest.mark.requirement("HB-9", "HB-12", "HB-17", "HB-18", "D2", "ST-2", "H1", "H3")
 def test_whoever_writes_the_file_loses_nothing_to_the_servers() -> None:
-    live(10)
+    live(6)
 
 
 @pytest.mark.long

@@ -57,11 +57,7 @@ class Archive:
         return next((task for task in self.tasks() if task.id == task_id), None) if task_id in self else None
 
     def find_any(self, task_id: str, tasks: Collection[HeartbeatTask]) -> HeartbeatTask:
-        """Return the task with this id in the store ``tasks``, or else in the archive, marked (HB-5).
-
-        Raises:
-            TaskNotFound: neither holds it; the error names near ids.
-        """
+        """Return the task with this id in ``tasks`` or, marked, in the archive, or raise ``TaskNotFound`` (HB-5)."""
         if task_id in tasks:
             return tasks.get(task_id)
         archived = self.find(task_id)
@@ -195,12 +191,7 @@ def _is_task(line: bytes) -> bool:
 
 
 def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
-    """Append ``data`` to the file at ``path``, making it if it is missing, and sync it.
-
-    Raises:
-        NotRegularFile: it is not a regular file.
-        OSError: the file is unchanged.
-    """
+    """Append ``data`` to the file at ``path``, or make that, and sync it; after an ``OSError`` it is unchanged."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
     except FileNotFoundError:

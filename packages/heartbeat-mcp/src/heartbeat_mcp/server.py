@@ -88,11 +88,7 @@ class _ListFinder:
 
     @property
     def parts(self) -> _Parts:
-        """The list that calls work on.
-
-        Raises:
-            NoHeartbeatFile: no setting names it, and there is none where the client works.
-        """
+        """The list that calls work on; ``NoHeartbeatFile`` is raised if there is none where the client works."""
         with self._guard:
             if self.opened is None:
                 path = None if self._folder is None else find_list(self._folder)
@@ -212,13 +208,10 @@ def _make_resources(
 
 @asynccontextmanager
 async def _clean_repeatedly(finder: _ListFinder, warnings: WarningList, seconds: float) -> AsyncIterator[None]:
-    """Clean up at start, beside the first calls, and then repeatedly; no fault in it ends the server (HB-7).
-
-    If the list is not known yet, the first call cleans it up.
-    """
+    """Clean up at start, beside the first calls, and then repeatedly; no fault in it ends the server (HB-7)."""
 
     def clean() -> None:
-        if finder.opened is not None:
+        if finder.opened is not None:  # else the first call cleans up
             finder.opened.service.clean()
 
     async def work() -> None:

@@ -133,11 +133,7 @@ class HeartbeatService:
         return task
 
     def list_tasks(self, arguments: TaskList) -> HeartbeatPage:
-        """Return the tasks that the arguments ask for, the oldest first (HB-4).
-
-        Raises:
-            TaskNotFound: no task has the id to continue after.
-        """
+        """Return the tasks that are asked for, the oldest first; raise ``TaskNotFound`` for a bad ``after`` (HB-4)."""
         is_all = arguments.include_archived
         selection = Selection(
             states=() if is_all or arguments.include_completed else ACTIVE,
@@ -154,11 +150,7 @@ class HeartbeatService:
         return HeartbeatPage(page, count + len(archived) - len(page))
 
     def get_task(self, task_id: str) -> HeartbeatTask:
-        """Return the task with this id, from the store or, marked, from the archive (HB-5).
-
-        Raises:
-            TaskNotFound: neither holds it; the error names near ids.
-        """
+        """Return the task with this id from the store or, marked, the archive, or raise ``TaskNotFound`` (HB-5)."""
         with self._open_snapshot() as tasks:
             return self._archive.find_any(task_id, tasks)
 

@@ -110,11 +110,7 @@ class Ownership:
         return bool(self._owner.file)
 
     def check_section(self) -> bool:
-        """Return whether the section belongs to this store, or to none that exists; else warn.
-
-        Raises:
-            StoreWriteFailed: the lock file cannot be read.
-        """
+        """Return whether the section belongs to this store, or to none that exists; else warn."""
         try:
             line = self._lock.read()
         except OSError as error:
@@ -224,11 +220,7 @@ def make_rename(old: HeldFile | None, data: bytes) -> Callable[[str, str], None]
 def write_in_place(path: Path, old: HeldFile, before: bytes, data: bytes, *, fsync: bool) -> HeldFile:
     """Write ``data`` into the file that no rename can replace, such as one mounted into a container, and sync it.
 
-    It had the content ``before``; what both begin with is not written again.
-
-    Raises:
-        FileInUse: another program has it open for writing.
-        FileChanged: it is not as it was read.
+    It had the content ``before``; what both begin with is not written again. It raises as ``make_rename`` does.
     """
     with _hold_lease(old):
         _check(path, before)

@@ -20,11 +20,7 @@ _MARK: Final = re.compile(rb"(?m)^(?=<!-- section of \d{4}-[^\r\n]*Z -->$)")
 
 
 def keep_section(path: Path, text: bytes, moment: datetime, *, fsync: bool) -> None:
-    """Add a section to the file at ``path``; the oldest are dropped if there are too many or they are too large.
-
-    Raises:
-        OSError: it was not kept.
-    """
+    """Add a section to the file at ``path``; the oldest are dropped if there are too many or they are too large."""
     # Through a link planted here, the text of the section would be written somewhere else (S4).
     if path.is_symlink():
         path.unlink()

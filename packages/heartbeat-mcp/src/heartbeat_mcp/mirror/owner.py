@@ -98,10 +98,7 @@ class Owner(NamedTuple):
 
 
 def make_owner(settings: HeartbeatSettings) -> Owner:
-    """Return the store of a server with ``settings``, without the id, and the name of its file if others may share it.
-
-    The name has the machine and the real path.
-    """
+    """Return the store of a server with ``settings``, without the id, and its file if others may share the list."""
     engine, path, url = settings.address
     place = _locate_database(url) if url else os.path.realpath(path) if path else ""
     owner, file = Owner(place, settings.task_tenant, ""), settings.file
