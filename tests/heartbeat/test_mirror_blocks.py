@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -142,6 +142,7 @@ SIDES = [lines_for_judging(has_containers=True), lines_for_judging(has_container
 
 
 @pytest.mark.requirement("HB-8", "H2")
+@settings(max_examples=50)
 @given(st.sampled_from(SIDES).flatmap(lambda lines: st.lists(st.sampled_from(lines), max_size=10)))
 def test_an_independent_parser_finds_the_same_headings(lines: list[str]) -> None:
     text = "\n".join(lines)

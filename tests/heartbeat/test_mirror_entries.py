@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
 from heartbeat_mcp.mirror.entries import is_overflow, overflow_line, render_entry
@@ -81,6 +81,7 @@ def test_request_result_and_ideas_are_cut_at_four_hundred_characters() -> None:
 
 
 @pytest.mark.requirement("HB-11", "H5")
+@settings(max_examples=40)
 @given(hostile_text)
 def test_no_text_adds_a_line_or_a_block_to_its_entry(text: str) -> None:
     task = make_task("a-b", text, raw_reference=text, ideas=[text, "x"], result=text, result_file=text)

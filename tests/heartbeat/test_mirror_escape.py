@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -92,12 +92,14 @@ def test_half_a_character_does_not_break_the_file() -> None:
 
 
 @pytest.mark.requirement("HB-11", "H5")
+@settings(max_examples=40)
 @given(hostile_text | st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_text_comes_back_exactly(text: str) -> None:
     assert unescape(escape(text)) == text
 
 
 @pytest.mark.requirement("HB-11", "S3")
+@settings(max_examples=40)
 @given(hostile_text | st.text())
 def test_what_is_written_is_one_line_without_hidden_characters(text: str) -> None:
     line = escape(text)
@@ -109,6 +111,7 @@ def test_what_is_written_is_one_line_without_hidden_characters(text: str) -> Non
 
 
 @pytest.mark.requirement("HB-11")
+@settings(max_examples=40)
 @given(hostile_text)
 def test_an_independent_parser_sees_a_paragraph_of_text_and_no_tag(text: str) -> None:
     tokens = JUDGE.parse(f"- {escape(text)}\n")
@@ -118,6 +121,7 @@ def test_an_independent_parser_sees_a_paragraph_of_text_and_no_tag(text: str) ->
 
 
 @pytest.mark.requirement("HB-10", "HB-11")
+@settings(max_examples=40)
 @given(hostile_text | st.text(max_size=100), st.integers(1, 80))
 def test_a_cut_text_keeps_to_the_limit_and_ends_in_an_ellipsis(text: str, limit: int) -> None:
     line = escape_within(text, limit)

@@ -5,7 +5,7 @@ from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartbeat_mcp import paths
@@ -13,9 +13,10 @@ from heartbeat_mcp.errors import PathOutsideWorkspace
 from heartbeat_mcp.paths import check_reference
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a workspace ``ws``, a neighbour ``out``, and links between them."""
+    tmp_path = tmp_path_factory.mktemp("house")
     for folder in ("ws/docs", "ws-other", "out/deep"):
         (tmp_path / folder).mkdir(parents=True)
     for file in ("ws/docs/auth.md", "out/secret.txt", "ws-other/a.md"):
@@ -225,6 +226,7 @@ def test_a_workspace_that_is_not_there_yet_holds_what_will_be_in_it(tmp_path: Pa
 
 
 @pytest.mark.requirement("S2")
+@settings(max_examples=40)
 @given(parts=st.lists(st.sampled_from(["..", ".", "", "docs", "away", "inner", "up", "loop", "new"]), max_size=8))
 def test_whatever_passes_resolves_inside_the_workspace(
     tmp_path_factory: pytest.TempPathFactory, parts: list[str]
