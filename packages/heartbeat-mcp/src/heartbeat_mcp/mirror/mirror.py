@@ -6,6 +6,7 @@ The caller holds the lock of the file around ``look``, ``settle`` and ``write``.
 import errno
 import os
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -33,19 +34,14 @@ _NOT_REPLACEABLE: Final = frozenset({errno.EBUSY, errno.EXDEV})
 """Error numbers of a rename over a single file that is mounted, as into a container."""
 
 _FAILED: Final = "mirror: file"
-"""Cause of the warning that the file could not be read or written."""
-
 _CONFLICT: Final = "mirror: conflict"
-"""Cause of the warning that the section has merge conflict markers."""
+"""Causes of warnings: the file could not be read or written, or its section has merge conflict markers."""
 
 _MAX_NAMED: Final = 300
 """Characters of what a person wrote that a warning shows."""
 
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 """The write bits of a file mode; a file without any of them counts as read-only even for root."""
-
-_UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
-"""The byte order marks of encodings that this server does not write."""
 
 
 class Mirror:
@@ -208,7 +204,7 @@ class Mirror:
         held, data = None, b""
         with suppress(FileNotFoundError):
             held, data = read_at_rest(self.path)
-        if data.startswith(_UTF_16_MARKS):
+        if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
         document = read_document(data, self.section)
         if held and self._may_be_half(document, held):
