@@ -208,7 +208,7 @@ def change(report: Report, board: Board) -> None:
         "exit 0",
         answer,
         leaves_opened=[member(task, "status") for task in _subtasks(answer)] == ["todo", "todo"],
-        resolutions_cleared=[member(task, "resolution") for task in _subtasks(answer)] == [None, None],
+        resolutions_kept=None not in [member(task, "resolution") for task in _subtasks(answer)],
         ancestors_follow=member(board.stored, 0, "status") == "todo",
     )
     answer = board.call("deleteTask", "id=build")

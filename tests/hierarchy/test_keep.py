@@ -141,11 +141,11 @@ async def test_no_error_about_a_done_task_advises_to_open_it_again(served: Serve
 
 
 @pytest.mark.requirement("HI-3")
-async def test_todo_opens_a_leaf_again_and_clears_its_resolution(served: ServedTree) -> None:
+async def test_todo_opens_a_leaf_again_and_keeps_its_resolution(served: ServedTree) -> None:
     await served.create(TREE)
     await served.finish("c", "d")
     answer = await served.call("updateTask", id="c", status="todo")
-    assert (dig(answer, "task", "status"), dig(answer, "task", "resolution")) == ("todo", None)
+    assert (dig(answer, "task", "status"), dig(answer, "task", "resolution")) == ("todo", "c was done")
     assert await served.statuses() == {"a": "todo", "b": "todo", "c": "todo", "d": "done", "e": "todo"}
     await served.call("startTask", id="c")
     await served.call("updateTask", id="c", status="todo", resolution="given up")
@@ -162,7 +162,7 @@ async def test_todo_opens_every_leaf_under_a_parent(any_served: ServedTree) -> N
     answer = await any_served.call("updateTask", id="a", status="todo")
     statuses = await any_served.statuses()
     assert (statuses.pop("other"), set(statuses.values())) == ("done", {"todo"})
-    assert dig(answer, "task", "tasks", 0, "tasks", 0, "resolution") is None
+    assert dig(answer, "task", "tasks", 0, "tasks", 0, "resolution") == "c was done"
     assert dig(answer, "task", "tasks", 0, "resolution") == "of the parent"
 
 
