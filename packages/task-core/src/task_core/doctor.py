@@ -90,10 +90,7 @@ class Check(NamedTuple):
 
 
 def check_folder(folder: Path, *, is_made: bool = False, mounts: Path = MOUNTS) -> Iterator[Finding]:
-    """Check the folder that files are written to; with ``is_made`` the server creates it, so it may not exist yet.
-
-    ``mounts`` is a list of mounts in the form of ``MOUNTS``.
-    """
+    """Check the folder that files are written to, which may not exist yet if it ``is_made`` by the server."""
     there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
     if not there.is_dir():
         yield wrong(f"{there} is not a folder", "Choose a path inside a folder.")

@@ -122,10 +122,7 @@ def replace(source: str, target: str) -> None:
 
 
 def sweep_temporary(path: Path) -> bool:
-    """Remove temporary files that a killed process left beside the file at ``path``; return whether all are gone.
-
-    The caller holds the lock, so none of them is still in use (D3).
-    """
+    """Remove temporary files that a killed process left beside ``path`` (D3), and return whether all are gone."""
     folder, name = os.path.split(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.tmp")
     with suppress(OSError), os.scandir(folder) as entries:

@@ -279,10 +279,7 @@ class ResourceNotFound(TaskError, LookupError):
 
 
 class InternalError(TaskError):
-    """The server failed in an unforeseen way; the log on stderr has the trace.
-
-    ``was_begun`` is whether the work had begun, so that it is unknown whether it changed anything.
-    """
+    """The server failed in an unforeseen way, which the log shows; if it ``was_begun``, something may have changed."""
 
     def __init__(self, *, was_begun: bool = True) -> None:
         advice = "check whether the call changed anything before you repeat it" if was_begun else "nothing was changed"

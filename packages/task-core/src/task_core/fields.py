@@ -94,10 +94,7 @@ def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
 
 
 def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
-    """Return the items of a list, at most ``maximum``; the items themselves are not checked yet.
-
-    A string that is a JSON list is decoded; any other string is the only item (TOOL-2).
-    """
+    """Return the unchecked items of a list, at most ``maximum``; a string is a JSON list or one item (TOOL-2)."""
     if isinstance(value, str):
         decoded: JsonValue = None
         with suppress(NotJson):

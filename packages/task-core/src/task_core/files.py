@@ -68,10 +68,7 @@ class FileIdentity(NamedTuple):
 
 
 class HeldFile:
-    """An open file: while it is held, no other can get its inode, and so its identity within one tick of the clock.
-
-    Windows refuses to replace an open file, so there it is closed as soon as it is read or written.
-    """
+    """An open file: while it is held, no other can get its inode and identity. On Windows it is closed at once."""
 
     identity: FileIdentity
     """The state that was last read or written through this object."""

@@ -1,7 +1,4 @@
-"""Strict reading of JSON: what a lenient reader would alter, drop or invent is refused or reported (TOOL-3, L1).
-
-The standard library's reader does the work, for its speed; this module catches what it lets pass.
-"""
+"""Strict reading of JSON: what the standard library's reader would alter, drop or invent is refused (TOOL-3, L1)."""
 
 from __future__ import annotations
 

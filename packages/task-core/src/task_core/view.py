@@ -59,10 +59,7 @@ class View(Protocol):
         """Return the id of the task to work on next, by the rules of the server, or None."""
 
     def revision(self) -> object:
-        """Return a value that differs after every change of the tasks, whoever made it; as cheap as the store allows.
-
-        It is None if only listing the tasks again shows a change.
-        """
+        """Return a value that differs after every change of the tasks; None: only listing them again shows a change."""
 
     def close(self) -> None:
         """Release the store."""

@@ -24,10 +24,7 @@ class WarningList:
         self._waiting: list[tuple[str, str]] = []
 
     def add(self, cause: str, message: str) -> None:
-        """Add ``message`` to the next result, unless ``cause`` was raised before and not settled.
-
-        Invisible characters in it, such as control characters of a file's name, are escaped (S3).
-        """
+        """Add ``message``, escaped (S3), to the next result, unless ``cause`` was raised before and not settled."""
         message = shorten(escape_invisible(message), _MAX_MESSAGE)
         with self._guard:
             if cause in self._raised:

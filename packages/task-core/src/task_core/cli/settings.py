@@ -54,10 +54,7 @@ _PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)|(password=)[^&]*")
 
 
 class ServerSettings(BaseSettings):
-    """Settings that every server takes from its environment; a server adds its own in a subclass.
-
-    A variable has the name of its field, in upper or lower case; an empty one counts as not set.
-    """
+    """Settings that every server takes from its environment, in upper or lower case; an empty one counts as not set."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
@@ -87,7 +84,7 @@ class ServerSettings(BaseSettings):
 
 
 class StoreServerSettings(ServerSettings, StoreSettings):
-    """Settings that every server with a store takes from its environment."""
+    """Settings that every server takes from its environment, in upper or lower case; an empty one counts as not set."""
 
     model_config = ServerSettings.model_config
 

@@ -45,10 +45,7 @@ class Generations:
         return self._path_with(_SUFFIXES[0])
 
     def keep(self, *, is_valid: bool) -> None:
-        """Keep the document, if it is valid, as a generation, unless one of this day (UTC) is there already.
-
-        A failure becomes a warning.
-        """
+        """Keep a valid document as a generation, unless there is one of this day (UTC); a failure is a warning."""
         now = self._clock()
         today = day_of(now)
         try:
@@ -116,10 +113,7 @@ def list_generations(path: Path) -> list[Path]:
 def restore(
     path: Path, data: bytes, lock: ProcessLock, lock_seconds: float, moment: datetime, *, is_private: bool = True
 ) -> Path | None:
-    """Make ``data`` the document at ``path``, while servers may run, and return where the one before it is kept.
-
-    A document that was missing is then for its owner only if it ``is_private``.
-    """
+    """Make ``data`` the document at ``path``, while servers run; return where the one before it is kept."""
     lock.acquire(Wait(lock_seconds))
     try:
         kept = path.with_name(f"{path.name}.before-restore-{moment.strftime(_STAMP)}")

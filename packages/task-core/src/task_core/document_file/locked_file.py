@@ -70,9 +70,7 @@ class DocumentFormat(ABC):
     def rewrite(self, source: Source | None) -> Rewritten:
         """Return the document as a server would write it; None is a document that does not exist.
 
-        Raises:
-            StoreDamaged: it is not a complete, valid document of this server.
-            StoreNewer: a newer version of the server wrote it.
+        It raises ``StoreDamaged`` if it is not a complete, valid document of this server, or ``StoreNewer``.
         """
 
 

@@ -31,10 +31,7 @@ _TOOL: Final = 'data-tool=""'
 def add_view(
     method: str, answer: dict[str, Any], list_tool: str, extensions: Mapping[str, Mapping[str, Any]] | None
 ) -> dict[str, Any]:
-    """Return the answer to a ``VIEWED`` request with the view in it, if the client's ``extensions`` say it shows views.
-
-    A server without a ``list_tool`` has no view.
-    """
+    """Return the answer to a ``VIEWED`` request with the view of ``list_tool`` in it, for a client that shows views."""
     shown = (extensions or {}).get(EXTENSION, {}).get("mimeTypes")
     if not (list_tool and isinstance(shown, list) and VIEW_TYPE in shown):
         return answer

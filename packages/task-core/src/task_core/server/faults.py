@@ -120,10 +120,7 @@ class AnswerForm:
 
 
 class Workers:
-    """Carries out functions that may block beside the event loop.
-
-    Those that change the store have threads of their own: all of these may wait for its lock, which readers need not.
-    """
+    """Carries out functions that may block; those that change the store wait for its lock in threads of their own."""
 
     def __init__(self) -> None:
         self.threads = (ThreadPoolExecutor(_WORKERS), ThreadPoolExecutor(_WORKERS))
@@ -228,10 +225,7 @@ def repeat_after_edits(function: Callable[[ArgumentsT], ResultT], arguments: Arg
 
 
 def find_offence(request: object) -> TaskError | None:
-    """Return the fault in the text of a call, such as a repeated key, that is invisible once the text is parsed.
-
-    The transport carries it past the SDK, as the context of ``request``, to the place that answers the call.
-    """
+    """Return the fault in the text of a call, such as a repeated key, which the transport carries past the SDK."""
     carried = request.scope.get(SCOPE_KEY) if isinstance(request, Request) else request
     return carried if isinstance(carried, TaskError) else None
 

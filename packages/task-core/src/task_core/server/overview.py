@@ -1,7 +1,4 @@
-"""The URIs of tasks, and short views of many tasks: each task costs tokens, so what is left out is counted (RES-4).
-
-A server builds its list and its summary with it.
-"""
+"""The URIs of tasks, and short views of many tasks: each task costs tokens, so what is left out is counted (RES-4)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -63,8 +60,7 @@ def parse_task_uri(uri: str) -> str | None:
 def render_list(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
     """Return the content of ``tasks://list``: the tasks, how many there are, and how many of those are left out.
 
-    ``count`` is the number of tasks in ``shown``, if some of them are nested in others; without it, ``shown`` ends
-    where an answer is full (TOOL-9).
+    ``count`` is the number of tasks in ``shown`` if some are nested; else it ends where an answer is full (TOOL-9).
     """
     first = take_fitting(shown) if count is None else shown
     return {"tasks": [*first], "total": total, "left_out": total - (len(first) if count is None else count)}
@@ -73,8 +69,7 @@ def render_list(shown: Sequence[JsonObject], total: int, count: int | None = Non
 def render_summary(counts: Mapping[str, int], sections: Mapping[str, Section], list_tool: str) -> str:
     """Return the content of ``tasks://summary``: how many tasks have each status, then each section with its tasks.
 
-    The text of tasks is made safe: on one line, cut, its markup and invisible characters escaped (S3). ``list_tool``
-    is named where tasks are left out.
+    The text of tasks is on one line, cut, and escaped (S3). ``list_tool`` is named where tasks are left out.
     """
     counted = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     blocks = ["# Tasks", f"{sum(counts.values())} in all: {counted}." if counted else "There are none."]

@@ -32,10 +32,7 @@ def report_progress(done: int, total: int) -> None:
 async def stream_progress(
     context: ServerRequestContext[None], work: Callable[[], ResultT]
 ) -> AsyncIterator[Callable[[], ResultT]]:
-    """Yield the ``work`` of a call to be done in any thread; what it reports is sent until the block ends.
-
-    The last report is sent, at most ten times a second.
-    """
+    """Yield the ``work`` of a call, for any thread; its last report is sent at most ten times a second."""
     reports: list[tuple[int, int]] = []
     variables = copy_context()
     variables.run(_reports.set, reports)

@@ -52,10 +52,7 @@ _TEMPLATE: Final = mcp_types.ResourceTemplate(
 
 @dataclass(frozen=True, slots=True)
 class TaskResources:
-    """Functions that show the tasks of a server as resources.
-
-    Each function runs in a thread and may block, or is a coroutine function and runs in the event loop.
-    """
+    """Functions that show the tasks as resources: they may block in a thread, or are coroutine functions."""
 
     store: WatchedStore | Callable[[], WatchedStore] | None
     """The store of the tasks, or what finds it; a server without one reports changes with ``TaskServer.changed``."""

@@ -33,8 +33,7 @@ _REF: Final = "#/$defs/"
 def input_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a tool's arguments, without titles and references; a recursive type becomes any object.
 
-    If the default is null, null is not shown, since leaving the argument out means the same, except for a field that
-    is ``fields.Clearable``.
+    A default of null is not shown, as leaving the argument out means the same, except for what is ``fields.Clearable``.
     """
     return _compact(model.model_json_schema(), _for_model)
 

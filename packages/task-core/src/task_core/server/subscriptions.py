@@ -51,8 +51,7 @@ _ABOUT_MANY: Final = (LIST_URI, SUMMARY_URI)
 class Subscriptions:
     """Knows who wants notifications, and sends them; an impossible or excessive request raises ``MCPError``.
 
-    ``on_subscribers_changed`` is called with True when the first client wants them, and with False when none does
-    any more.
+    ``on_subscribers_changed`` is called with True when the first client wants them, with False when none does any more.
     """
 
     def __init__(

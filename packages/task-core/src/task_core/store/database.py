@@ -167,10 +167,7 @@ def open_in_memory(name: str) -> Connection:
 
 
 class MemoryDatabase(Database):
-    """Rows in memory, twice: transactions change one copy, and once saved, the changes are repeated on the other.
-
-    So readers never wait for a commit, and see nothing of an unfinished transaction. No file is touched.
-    """
+    """Rows in memory, twice: saved changes to one copy are repeated on the other, so no reader waits for a commit."""
 
     name = "memory"
 

@@ -193,8 +193,7 @@ def open_store(
 ) -> Store[RecordT]:
     """Return the store that ``settings`` name; it touches no file before its first use.
 
-    ``DocumentDatabase`` describes ``may_start_anew``. With ``is_patient`` a statement in PostgreSQL may take an hour,
-    for commands that read or write everything.
+    ``LockedFile`` describes ``may_start_anew``. With ``is_patient`` a statement in PostgreSQL may take an hour.
     """
     engine, path, _ = settings.address
     options = {"clock": clock, "lock_seconds": settings.task_lock_timeout}

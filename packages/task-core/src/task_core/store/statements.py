@@ -1,7 +1,6 @@
-"""Selections that a store answers (EN-3), and every statement that it runs (EN-13).
+"""Selections that a store answers (EN-3), and every statement that it runs, with named parameters (EN-13).
 
-Each key begins with tenant and kind. Parameters are named (``:id``), so that each dialect can use its own form. Only
-column names are inserted into the text.
+Each key begins with tenant and kind. Only names of columns are inserted into the text.
 """
 # ruff: noqa: S608 - only names of columns are put into the text; every value is a parameter
 
@@ -226,10 +225,7 @@ def page(states: Iterable[str], selection: Selection) -> tuple[str, Parameters]:
 
 
 def count_matches(selection: Selection) -> tuple[str, Parameters]:
-    """Return the statement for the number of records that ``selection`` asks for without its limit.
-
-    The kept counts are used where they suffice.
-    """
+    """Return the statement that counts the records of ``selection`` without its limit, from kept counts if possible."""
     filters, parameters = _filters(selection)
     filters += _match_states(selection, parameters)
     is_kept = selection.since is None and not (selection.topic or selection.tags or selection.words or selection.after)

@@ -143,10 +143,7 @@ class Store(Generic[RecordT]):
     def read(self) -> Iterator[Collection[RecordT]]:
         """Open a snapshot of what is committed, by this process or another; it stays the same throughout the block.
 
-        Raises:
-            StoreUnreadable: the store exists but cannot be read.
-            StoreDamaged: the store exists but is not a complete, valid store of this server.
-            StoreNewer: a newer version wrote the store.
+        It raises ``StoreUnreadable``, ``StoreDamaged`` or ``StoreNewer``.
         """
         with self._database.reading() as session:
             yield Collection(self.kind, session, self._list_row(session))

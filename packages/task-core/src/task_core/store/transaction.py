@@ -27,10 +27,7 @@ _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
 
 
 class Transaction(Collection[RecordT]):
-    """A transaction; its changes are seen here at once and by others only after the commit.
-
-    Its methods raise ``TaskNotFound`` if an id, or a parent's id, does not exist.
-    """
+    """A transaction, whose changes others see after the commit; an unknown id, or parent, raises ``TaskNotFound``."""
 
     def __init__(
         self, kind: Kind[RecordT], session: Session, row: ListRow, clock: Clock, quota: Quota | None = None
@@ -48,10 +45,7 @@ class Transaction(Collection[RecordT]):
         """true if something beside the records is to be saved"""
 
     def next_moment(self) -> datetime:
-        """Return the present moment in UTC, or one just after the last that was given in this list (EN-16).
-
-        So moments rise with the changes, whatever the clocks of the machines say.
-        """
+        """Return the present moment, or one just after the last in this list, whatever the clock says (EN-16)."""
         moment = min(max(microseconds(self.clock()), self._list.moment + 1), _LAST_MOMENT)
         self._list = replace(self._list, moment=moment)
         return from_microseconds(moment)

@@ -46,10 +46,7 @@ def look_repeatedly(view: View, statuses: Collection[str], pause: Callable[[floa
 
 
 def write_changes(looks: Iterable[Look], out: TextIO, err: TextIO, *, is_json: bool = False) -> None:
-    """Write a line for each task that is new, changed or gone since the first look: that word, then its parts.
-
-    With ``is_json`` it is an object, with the word as its ``change``.
-    """
+    """Write a line for each task that is new, changed or gone: that word, then its parts, or JSON."""
     known: dict[str, Line] | None = None
     for look in looks:
         if isinstance(look, str):
