@@ -14,8 +14,8 @@ from tests.wire.traced import traced
 FEW: Final = 28
 """Modules that a call which creates a task may pass at most."""
 
-OTHERS: Final = {"heartbeat_mcp": 29, "tasks_v1_mcp": 22}
-"""The same for the server that also mirrors a file, and for the one that keeps neither a file nor a tree nor layers."""
+OTHERS: Final = {"tasks_v1_mcp": 22}
+"""The same for the server that keeps neither a file nor a tree nor layers."""
 
 PICTURE_LINES: Final = 32
 """Lines of a picture beyond which nobody follows it."""
