@@ -111,7 +111,7 @@ def test_the_lock_file_names_the_owner_and_any_other_file_in_its_place_stays(
     if is_lock:
         with board.store.read() as tasks:
             store_id = tasks.fields["store_id"]
-        owner = {"store": str(tmp_path / "tasks.json"), "tenant": "", "id": store_id, "section": "todo"}
+        owner = {"store": str(tmp_path / "tasks.json"), "tenant": "", "id": store_id, "file": "", "section": "todo"}
         assert json.loads(lock.read_text()) == owner
     else:
         assert lock.read_text() == content

@@ -112,7 +112,7 @@ def test_another_store_needs_no_file_and_a_database_has_its_archive_within(
     settings = load_settings(HeartbeatSettings)
     assert settings.address == Address.parse(address.format(folder))
     assert settings.archive_path == (folder / "t_archive.jsonl" if is_filed else None)
-    assert (settings.heartbeat_file_path, settings.backup_path) == (None, None)
+    assert (settings.heartbeat_file_path, settings.file) == (None, None)
 
 
 @pytest.mark.requirement("EN-17", "CLI-3")

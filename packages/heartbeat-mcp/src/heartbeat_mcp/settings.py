@@ -96,7 +96,8 @@ class HeartbeatSettings(StoreServerSettings):
     def _check_files_differ(self) -> Self:
         if self.missing:
             return self
-        files = [self.file, self.backup_path, self.address.path, self.archive_path]
+        file = self.file
+        files = [file, file and file.with_name(f"{file.name}.bak"), self.address.path, self.archive_path]
         taken = [os.path.realpath(path) for path in files if path]
         if len({*taken}) < len(taken):
             raise PydanticCustomError(
@@ -128,12 +129,6 @@ class HeartbeatSettings(StoreServerSettings):
             "Set HEARTBEAT_FILE_PATH: neither the current folder nor one above it in its repository has a HEARTBEAT.md "
             f"{NOT_COUNTED}. Or set TASK_STORE, for a list without the file."
         )
-
-    @property
-    def backup_path(self) -> Path | None:
-        """The path of the backup, which keeps sections as they were before edits in them were replaced (HB-12)."""
-        path = self.file
-        return path and path.with_name(f"{path.name}.bak")
 
     @property
     @override

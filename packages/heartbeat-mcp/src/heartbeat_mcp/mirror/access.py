@@ -94,6 +94,8 @@ class Ownership:
         self._recorded = ""
         self._other: Owner | None = None
         self._holder = ""
+        self.is_shared = bool(owner.file)
+        """True if servers with other files may share the list, so that this file must claim it."""
         self.is_new_file = False
         """True if this file has just replaced another one that showed the list."""
 
@@ -103,11 +105,6 @@ class Ownership:
         if self._other is not None and self._other.is_there:
             return True
         return bool(self._holder) and not self._owner.may_replace(self._holder)
-
-    @property
-    def is_shared(self) -> bool:
-        """True if servers with other files may share the list, so that this file must claim it."""
-        return bool(self._owner.file)
 
     def check_section(self) -> bool:
         """Return whether the section belongs to this store, or to none that exists; else warn."""

@@ -27,11 +27,7 @@ def keep_section(path: Path, text: bytes, moment: datetime, *, fsync: bool) -> N
     kept: list[bytes] = _MARK.split(read_file(path)[0]) if path.exists() else []
     mark = f"<!-- section of {format_timestamp(moment)} -->\n".encode()
     sections = [section for section in kept if section.strip()]
-    sections = [_end_lines(section) for section in (*sections, mark + text)][-_MAX_SECTIONS:]
+    sections = [one if one.endswith(b"\n") else one + b"\n" for one in (*sections, mark + text)][-_MAX_SECTIONS:]
     while len(sections) > 1 and sum(map(len, sections)) > _MAX_BYTES:
         del sections[0]
     replace_file(path, b"".join(sections), fsync=fsync).close()
-
-
-def _end_lines(section: bytes) -> bytes:
-    return section if section.endswith(b"\n") else section + b"\n"

@@ -46,11 +46,6 @@ class Owner(NamedTuple):
     """The machine and the real path of HEARTBEAT.md; nothing if no server with another file can share the list."""
 
     @property
-    def named(self) -> dict[str, str]:
-        """The values by which a lock file names this owner."""
-        return {name: value for name, value in self._asdict().items() if name != "file" or value}
-
-    @property
     def name(self) -> str:
         """The base name of the store."""
         return Path(self.store.partition("?")[0]).name or "memory"
@@ -157,8 +152,8 @@ def parse_owners(data: bytes) -> dict[str, Owner]:
 
 
 def render_owners(owners: Mapping[str, Owner]) -> bytes:
-    """Return the content of the lock file."""
-    lines = [{**owner.named, "section": section} for section, owner in owners.items()]
+    """Return the content of the lock file; a list that no other file can show names none."""
+    lines = [{**owner._asdict(), "section": section} for section, owner in owners.items()]
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
