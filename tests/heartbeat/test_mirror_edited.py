@@ -117,7 +117,7 @@ def test_an_entry_that_was_taken_out_comes_back_each_time(tmp_path: Path) -> Non
         assert board.text == section(entry(COOL), entry(WILD))
         assert board.warnings.take() == [
             "Entries that were missing from HEARTBEAT.md are back: cool-apple, wild-coral. "
-            "Use task_update to finish tasks."
+            "Perhaps a server ended before it wrote them; if somebody removed them, use task_update to finish tasks."
         ]
     assert not board.backup.exists()
 

@@ -266,8 +266,8 @@ class Mirror:
             )
         if reading.missing:
             self._say(
-                f"Entries that were missing from {name} are back: {_join(reading.missing)}. Use task_update to finish "
-                "tasks."
+                f"Entries that were missing from {name} are back: {_join(reading.missing)}. Perhaps a server ended "
+                "before it wrote them; if somebody removed them, use task_update to finish tasks."
             )
         if reading.refused:
             message = f"Lines of {name} cannot become tasks and stay as they are: {_join(reading.refused)}."
