@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import JsonValue
+
 from heartbeat_mcp.doctor import checks
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
@@ -62,11 +64,13 @@ def _list(settings: HeartbeatSettings, outcome: Outcome) -> None:
 async def _change_all(caller: Caller) -> list[Any]:
     """Start and finish half of the tasks, add one, and return the tasks."""
     listed = await caller.call("task_list", include_completed=True)
-    tasks = listed["tasks"] if listed else []
+    tasks: list[Any] = listed["tasks"] if listed else []
     for number, task in enumerate(tasks):
         await caller.call("task_get", task_id=task["id"])
         if task["status"] == "Pending":
-            updates = {"status": "Complete", "result": "done"} if number % 2 else {"status": "Running"}
+            updates: dict[str, JsonValue] = (
+                {"status": "Complete", "result": "done"} if number % 2 else {"status": "Running"}
+            )
             await caller.call("task_update", task_id=task["id"], updates=updates)
     made = await caller.call("task_create", raw_user_request="Corpus")
     if made:
@@ -112,8 +116,10 @@ def _texts(value: object) -> Iterable[str]:
     """Yield every text within an answer."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, dict):
+        yield from _texts([*value.values()])
+    elif isinstance(value, list):
+        for part in value:
             yield from _texts(part)
 
 

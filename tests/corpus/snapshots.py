@@ -47,9 +47,9 @@ def compare(
         if place not in after.values:
             if not (removes and removes in repr(old)):
                 outcome.lost.append(f"{tool}: {place}")
-        elif repr(old) != repr(new) and (place not in allowed or not isinstance(new, dict)):
+        elif repr(old) != repr(new) and not (place in allowed and isinstance(new, dict)):
             outcome.outside.append(f"{tool}: {place}")
-        elif repr(old) != repr(new):
+        elif isinstance(new, dict) and repr(old) != repr(new):
             _compare_item(outcome, f"{tool}: {place}:", old, new, allowed[place])
 
 
@@ -139,11 +139,11 @@ def read_project(path: Path, root: Path | None = None) -> Snapshot:
     try:
         document = json.loads(text, parse_float=Decimal)
     except ValueError:
-        document = {}
+        document = None
     lines = text.splitlines() or [""]
     second = lines[1] if len(lines) > 1 else ""
     indent = second[: len(second) - len(second.lstrip())]
-    others = {} if root is None else read_files(root)
+    others: dict[str, bytes] = {} if root is None else read_files(root)
     mine = [name for name in others if (root and root / name == path) or Path(name).stem.startswith("task_")]
     kept = {name: data for name, data in others.items() if name not in mine and ".bak" not in name}
     return Snapshot(

@@ -111,7 +111,7 @@ async def test_every_listed_id_is_taken_and_no_new_one_is_among_them(tmp_path: P
     assert (await served.call("add_subtask", id="1", title="x"))["subtask"]["id"] == "1.2"
     assert (await served.call("add_subtask", id="HAM-1", title="x"))["subtask"]["id"] == "HAM-1.3"
     assert (await served.call("add_task", title="x", dependencies="a, b"))["task"]["dependencies"] == ["a, b"]
-    for start, found in (("1.1", ids[1:]), ("2", ids[2:]), ("HAM-1.2", ids[2:])):
+    for start, found in (("1.1", ids[1:]), ("2", ids[2:]), ("HAM-1.2", ids[2:]), ("HAM-1.9", ids[2:])):
         shown = (await served.call("update", from_=start, prompt="x"))["context"]["items"]
         assert [it["id"] for it in shown] == [*(it for it in found if it[:6] != "HAM-1."), "4"]
 

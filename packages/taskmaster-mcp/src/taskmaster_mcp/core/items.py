@@ -76,7 +76,8 @@ class ProjectItem:
     @property
     def own_id(self) -> str:
         """The id among its siblings, empty if there is none."""
-        return read_text(self._stored_id) if self.number is None else str(self.number)
+        number = self.number
+        return read_text(self._stored_id) if number is None else str(number)
 
     @property
     def is_subtask(self) -> bool:
@@ -137,7 +138,8 @@ class ProjectItem:
         reference = read_reference(text)
         siblings = self.parent.subtasks if self.parent else []
         named = [it.id for it in siblings if text and read_text(it.fields.get("id")) == text]
-        named += [it.id for it in siblings if it.number is not None and str(it.number) == reference]
+        if not named and reference.isdecimal():
+            named = [it.id for it in siblings if it.number == int(reference)]
         return named[0] if named else reference
 
     def other_reading(self, stored: JsonValue) -> str:
