@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+
 import httpx2
 import pytest
 
 from task_core.bootstrap import BadSettings
+from task_hosted.service import metrics
 from task_hosted.service.app import run_hosted
 from task_hosted.service.metrics import Metrics
 from task_hosted.service.settings import HostedSettings
+from tests.core.notes import DEADLINE
 from tests.hosted.service import Site, hosting
 from tests.ports import free_port
 from tests.postgres import needs_postgres, store_url
@@ -79,7 +83,10 @@ async def test_the_pool_and_lost_connections_are_shown(tasks_v1: ServerRecord) -
 
 
 @pytest.mark.requirement("HO-7")
-async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord, sqlite: str) -> None:
+async def test_figures_are_published_to_this_machine_only_and_to_nobody_who_asks_nothing(
+    tasks_v1: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "_SILENT_SECONDS", 0.2)
     port = free_port()
     async with hosting(tasks_v1, sqlite, metrics_port=port) as site:
         assert site.hosted.metrics
@@ -90,6 +97,8 @@ async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord
             misled = await client.get(f"http://127.0.0.1:{port}/metrics", headers={"Host": f"evil.example:{port}"})
         assert "tasks_calls_in_flight 0.0" in answer.text
         assert (named.status_code, misled.status_code, "tasks" in misled.text) == (200, 421, False)
+        with socket.create_connection(("127.0.0.1", port), DEADLINE) as silent:
+            assert silent.recv(1) == b""
         values = {"task_auth_issuer": PUBLIC_URL, "task_public_url": PUBLIC_URL, "task_allowed_hosts": "example.com"}
         settings = HostedSettings.model_validate(values)
         with pytest.raises(BadSettings, match=f"TASK_METRICS_PORT {port} cannot be used: Address already in use"):
