@@ -84,7 +84,7 @@ class ProtocolEndpoint:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = await self._identify(HTTPConnection(scope))
         with self._limits.admit(_tenant_of(caller), is_stream=_is_stream(scope)):
-            answer = send if _is_stream(scope) else _TimelyAnswer(send, _ANSWER_SECONDS).send
+            answer = send if _is_stream(scope) else _drop_late(send)
             await self._read({**scope, _CALLER: caller}, receive, answer)
 
     async def _identify(self, connection: HTTPConnection) -> AccessToken:
@@ -107,15 +107,11 @@ class ProtocolEndpoint:
         if needed not in caller.scopes:
             raise self._challenges.demand_scope(needed)
         with self._limits.occupy(is_stream=is_stream):
-            await self._carry_out(scope, receive, send)
-
-    async def _carry_out(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller: AccessToken = scope[_CALLER]
-        async with self._tenants.use(_tenant_of(caller)) as manager:
-            if not _is_stream(scope):
-                await manager.handle_request(scope, receive, send)
-            elif not await _end_with_token(manager.handle_request, caller, (scope, receive, send)):
-                raise self._challenges.demand_token(is_given=True)
+            async with self._tenants.use(_tenant_of(caller)) as manager:
+                if not is_stream:
+                    await manager.handle_request(scope, receive, send)
+                elif not await _end_with_token(manager.handle_request, caller, (scope, receive, send)):
+                    raise self._challenges.demand_token(is_given=True)
 
     def _find_scope(self, message: object) -> str:
         if isinstance(message, JSONRPCRequest) and message.method == "tools/call":
@@ -145,22 +141,20 @@ class _Beginning:
         return None
 
 
-class _TimelyAnswer:
-    """The answer to a request, dropped once its client has not taken a part of it for this many seconds."""
+def _drop_late(send: Send) -> Send:
+    """Return ``send`` for an answer that is dropped once its client does not take a part of it in time."""
+    is_dropped = False
 
-    def __init__(self, send: Send, seconds: float) -> None:
-        self._send = send
-        self._seconds = seconds
-        self._is_dropped = False
+    async def send_in_time(message: Message) -> None:
+        nonlocal is_dropped
+        if not is_dropped:
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                is_dropped = True
 
-    async def send(self, message: Message) -> None:
-        if self._is_dropped:
-            return
-        try:
-            async with asyncio.timeout(self._seconds):
-                await self._send(message)
-        except TimeoutError:
-            self._is_dropped = True
+    return send_in_time
 
 
 async def _end_with_token(
