@@ -27,7 +27,6 @@ _ATTEMPTS: Final = {"GET": 3, "POST": 2, "PATCH": 2}
 """Attempts of a request that can be repeated."""
 
 _BUSY: Final = {502, 503, 504}
-"""Statuses after which another attempt may succeed."""
 
 _CODE: Final = re.compile(r"[A-Za-z_]{3,40}")
 """The code of an error; anything else in its place is not from the backend."""

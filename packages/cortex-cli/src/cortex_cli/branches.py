@@ -10,13 +10,10 @@ from cortex_cli.models import MAX_ID, TASK_TYPES
 __all__ = ["TaskBranch", "is_branch_name", "make_branch_name", "parse_branch", "slugify"]
 
 _NAME: Final = re.compile(rf"({'|'.join(TASK_TYPES)})/task-([1-9][0-9]{{0,9}})-([a-z0-9]+(?:-[a-z0-9]+)*)")
-"""The grammar of a task branch."""
 
 _MAX_NAME: Final = 120
-"""Characters of a task branch at most."""
 
 _MAX_SLUG: Final = 40
-"""Characters of the part of the name that comes from the title."""
 
 _GIT_FORBIDS: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-/.]|[/.]$|^@$")
 """Characters that git does not allow in the name of a branch, and a dash at its start."""

@@ -28,7 +28,6 @@ _LOCK_SECONDS: Final = 30.0
 """Seconds to wait for another ``ctx`` that refreshes the login: longer than its request may take."""
 
 _POLL_SECONDS: Final = 0.05
-"""Seconds between two attempts to take the lock."""
 
 
 class StoredLogin(NamedTuple):

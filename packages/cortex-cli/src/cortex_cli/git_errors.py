@@ -8,7 +8,6 @@ from cortex_cli.errors import REPOSITORY, CortexError, echo
 __all__ = ["REPOSITORY_ERRORS", "RepositoryError", "as_warning", "unknown_base"]
 
 _FILES: Final = 20
-"""Files that an error lists at most."""
 
 _GIT_LIMIT: Final = 500
 """Characters of git's own words that an error repeats (CX-95)."""

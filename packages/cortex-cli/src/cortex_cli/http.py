@@ -26,7 +26,6 @@ ANSWER_LIMIT: Final = 8 * 1024 * 1024
 _PORTS: Final = {"http": 80, "https": 443}
 
 _CHUNK: Final = 64 * 1024
-"""Bytes that are read at a time."""
 
 
 class UnsafeUrl(ValueError):

@@ -29,7 +29,6 @@ _LOCK_SECONDS: Final = 10.0
 """Seconds that a flow waits for another one in the same repository."""
 
 _POLL_SECONDS: Final = 0.05
-"""Seconds between two attempts to take the lock."""
 
 _OPERATIONS: Final = {
     "rebase-merge": "rebase",

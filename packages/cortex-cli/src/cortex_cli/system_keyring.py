@@ -13,7 +13,6 @@ _KEYRING_SECONDS: Final = 3.0
 """Seconds that a call of the keyring may take: without a desktop it can wait forever."""
 
 _SERVICE: Final = "cortex-tasks"
-"""The name under which the keyring keeps refresh tokens."""
 
 
 class Keyring:

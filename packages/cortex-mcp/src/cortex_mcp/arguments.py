@@ -28,10 +28,8 @@ STATUSES: Final = ("TODO", "IN_PROGRESS", "REVIEW", "DONE", "CANCELED")
 _DIGITS: Final = re.compile("[0-9]{1,10}")
 
 _MAX_DIRECTORY: Final = 1_024
-"""Characters of a path (TOOL-3)."""
 
 _MAX_MESSAGE: Final = 10_000
-"""Characters of a commit message (CX-73)."""
 
 
 def parse_task_id(value: object) -> object:

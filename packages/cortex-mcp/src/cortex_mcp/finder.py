@@ -16,7 +16,6 @@ from task_core import strict_json
 __all__ = ["CtxFinder", "FoundCtx", "parse_answer"]
 
 _PROTOCOL: Final = 1
-"""The form of its answers that this server understands."""
 
 _Identity = tuple[Path, int, int, int, int]
 """The path of a file, and what changes when it is replaced."""

@@ -25,7 +25,6 @@ _DRAIN_SECONDS: Final = 2.0
 """Seconds after a program's end in which what it wrote is read, if another process holds its stdout open."""
 
 _CHUNK: Final = 64 * 1024
-"""Bytes that are read at once."""
 
 _TAIL: Final = 4_096
 """Bytes at the end of stderr that are kept."""

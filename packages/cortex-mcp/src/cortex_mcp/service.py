@@ -28,7 +28,6 @@ _SPARE_SECONDS: Final = 5.0
 """Seconds that ``ctx`` ends earlier by itself, its changes taken back (CX-89)."""
 
 _DEFAULT_LIMIT: Final = 50
-"""Tasks on a page, if a call says nothing else (CX-85)."""
 
 _QUIET: Final = {
     "CTX_NO_INPUT": "1",
@@ -163,12 +162,7 @@ class CortexService:
             raise _ending() from None
 
     def _locate(self, directory: str | None) -> Path:
-        """Return the folder that a call names, without links.
-
-        Raises:
-            CtxError: it leads out of the workspace.
-            InvalidArguments: it is not a folder.
-        """
+        """Return the folder that a call names, without links."""
         folder = os.path.realpath(self._settings.directory / (directory or ""))
         if directory and not Path(folder).is_relative_to(self._settings.workspace):
             shown = shorten(escape_invisible(directory), 100)
@@ -197,12 +191,7 @@ def _check(answer: type[AnswerT], content: dict[str, JsonValue]) -> AnswerT:
 
 
 def _parse(result: ProgramResult) -> dict[str, JsonValue]:
-    """Return the answer of a ``ctx`` that succeeded.
-
-    Raises:
-        CtxRefused: it refused.
-        CtxError: it gave no answer that can be used.
-    """
+    """Return the answer of a ``ctx`` that succeeded."""
     if result.exit_code < 0:
         raise ctx_failed(f"it was ended by {_signal_name(-result.exit_code)}", result.exit_code, result.stderr)
     answer = parse_answer(result.output)

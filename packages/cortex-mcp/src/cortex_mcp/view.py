@@ -18,10 +18,8 @@ __all__ = ["CtxView", "list_open", "open_view", "summarize"]
 T = TypeVar("T")
 
 _PAGE: Final = 100
-"""Tasks that one ``ctx`` is asked for."""
 
 _HEADINGS: Final = {"IN_PROGRESS": "In progress", "REVIEW": "In review", "TODO": "To do"}
-"""The headings of the summary, by status: what is open."""
 
 
 class CtxView:

@@ -15,7 +15,6 @@ from cortex_cli.system_keyring import Keyring
 __all__ = ["add_to"]
 
 _OLDEST_GIT: Final = (2, 30)
-"""The oldest version of git that works (CX-65)."""
 
 
 def add_to(parser: Parser) -> None:

@@ -15,7 +15,6 @@ from cortex_cli.output import Outcome, Table, write_json, write_outcome
 __all__ = ["add_to"]
 
 _LIMIT: Final = 500
-"""Events in one answer."""
 
 _PAUSE_SECONDS: Final = 2.0
 """Seconds between two questions for new events."""

@@ -13,7 +13,6 @@ from cortex_cli.git_errors import RepositoryError
 __all__ = ["check_message", "commit_changes", "suspicious_files"]
 
 _MESSAGE_LIMIT: Final = 10_000
-"""Characters of a message at most."""
 
 _LARGE: Final = 10 * 1024 * 1024
 """Bytes from which on a new file is probably not meant to be committed."""
@@ -22,7 +21,6 @@ _SECRET: Final = (
     *(".env*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", ".netrc", "*.kdbx"),
     *("credentials*.json", "service-account*.json"),
 )
-"""Names of files that usually hold secrets."""
 
 _HARMLESS: Final = (".env.example", ".env.sample", ".env.template")
 

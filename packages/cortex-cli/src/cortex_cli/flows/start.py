@@ -114,11 +114,7 @@ def _plan(flow: Flow, repository: RepositoryState, task: CortexTask, start_point
 
 
 def _require_own_repository(flow: Flow, repository: RepositoryState, task: CortexTask) -> None:
-    """Refuse a task of a project without a repository in the working copy of another project: its owner may be anybody.
-
-    Raises:
-        RepositoryError: the remote is the repository of another project of the user.
-    """
+    """Refuse a task without a repository in the clone of another project of the user: its owner may be anybody."""
     if task.project.repository_url or repository.remote is None:
         return
     here = repository.remote.address

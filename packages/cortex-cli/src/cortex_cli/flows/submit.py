@@ -28,7 +28,6 @@ from cortex_cli.repository import read_refs
 __all__ = ["submit"]
 
 _SUBJECTS = 50
-"""Commits that the text of a pull request names at most."""
 
 
 def submit(

@@ -23,7 +23,6 @@ __all__ = [
 ]
 
 _ANSWER_BYTES: Final = 1024 * 1024
-"""Bytes that an answer may have at most."""
 
 _SECONDS: Final = 10.0
 """Seconds that a request may take."""

@@ -22,7 +22,6 @@ _HOSTS: Final = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org":
 _PREFIXES: Final = {"github.": "github", "gitlab.": "gitlab", "gitea.": "gitea", "forgejo.": "gitea"}
 
 _PROGRAMS: Final = {"github": "gh", "gitlab": "glab"}
-"""The programs of the makers, which keep the login."""
 
 _VARIABLES: Final = ("GH_TOKEN", "GITHUB_TOKEN")
 """Environment variables with a token for GitHub; the first that is set counts."""

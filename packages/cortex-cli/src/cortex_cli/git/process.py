@@ -23,7 +23,6 @@ _ERROR_BYTES: Final = 64 * 1024
 """Bytes of the end of standard error that are kept."""
 
 _CHUNK: Final = 64 * 1024
-"""Bytes that are read or written at once."""
 
 _FINISH_SECONDS: Final = 1.0
 """Seconds in which git may end what it does: a checkout that is cut short leaves files that nobody changed."""
@@ -35,7 +34,6 @@ _POLL_SECONDS: Final = 0.5
 """Seconds between two checks whether a process has ended while one that it started keeps its output open."""
 
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT)
-"""Signals that end a command."""
 
 
 class ChildResult(NamedTuple):
