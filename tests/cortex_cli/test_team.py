@@ -11,10 +11,11 @@ from socket import create_server
 import pytest
 import uvicorn
 
+from cortex_backend.api.app import build_app
 from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
-from tests.cortex_backend.application import CHEAP, application
+from tests.cortex_backend.application import CHEAP
 from tests.cortex_backend.backend_fixture import PASSWORD, MovableClock, settings_for
 from tests.cortex_cli.conftest import Ctx, Ran
 from tests.cortex_cli.git_sandbox import GitSandbox
@@ -27,7 +28,8 @@ Team = Callable[..., Ran]
 @contextmanager
 def serving(url: str) -> Iterator[str]:
     """Serve the backend over a database from a thread of this process; yield its address."""
-    with application(settings_for(url), MovableClock()) as app, create_server(("127.0.0.1", 0)) as listener:
+    app = build_app(settings_for(url), MovableClock(), CHEAP)
+    with closing(app), create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
