@@ -222,7 +222,9 @@ def test_a_stream_that_was_acknowledged_before_is_not_acknowledged_again() -> No
 
 @pytest.mark.requirement("P3")
 @pytest.mark.parametrize(
-    ("parent", "session", "found"), [(7, 1, 7), (7, os.getpid(), None), (1, 1, None), (0, 1, None)]
+    ("parent", "session", "found"),
+    [(7, 1, 7), (7, os.getpid(), None), (1, 1, None), (0, 1, None)],
+    ids=["a child", "a session of its own", "below the first process", "in a container"],
 )
 def test_a_server_watches_its_parent_unless_it_has_its_own_session_or_a_system_for_a_parent(
     parent: int, session: int, found: int | None, monkeypatch: pytest.MonkeyPatch
