@@ -63,7 +63,8 @@ async def try_folder(folder: Path) -> list[Outcome]:
     for case in _find_cases(folder):
         outcomes.append(outcome := Outcome(str(case.path.relative_to(folder))))
         with tempfile.TemporaryDirectory(prefix="corpus-") as scratch:
-            root = Path(scratch)
+            root = Path(scratch, case.path.name)  # refusals name the folder
+            root.mkdir()
             if not case.is_project:
                 await try_heartbeat(_copy(case.path, root / "HEARTBEAT.md"), outcome)
                 continue
