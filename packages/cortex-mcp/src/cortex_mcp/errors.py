@@ -1,7 +1,6 @@
 """The server's own errors; clients get those of ``ctx`` word for word (CX-88)."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from pydantic import JsonValue
@@ -16,7 +15,6 @@ __all__ = [
     "CtxError",
     "CtxRefused",
     "ctx_failed",
-    "ctx_foreign",
     "ctx_timeout",
     "render_failure",
 ]
@@ -65,12 +63,6 @@ class CtxError(TaskError):
     def code(self) -> str:
         """The code in the table."""
         return self._code
-
-
-def ctx_foreign(path: Path) -> CtxError:
-    """Return the error of a ``ctx`` that is not that of Cortex, or that this server does not understand."""
-    name = escape_invisible(path.name)
-    return CtxError("CtxForeign", {"name": name}, name=name)
 
 
 def ctx_failed(why: str, exit_code: int | None = None, stderr: str = "") -> CtxError:

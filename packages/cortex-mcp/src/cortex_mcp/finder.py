@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from cortex_mcp.errors import CtxError, ctx_foreign, ctx_timeout
+from cortex_mcp.errors import CtxError, ctx_timeout
 from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner
 from task_core import strict_json
+from task_core.text import escape_invisible
 
 __all__ = ["CtxFinder", "FoundCtx", "parse_answer"]
 
@@ -74,7 +75,8 @@ class CtxFinder:
         except (OSError, OutputTooLong):
             answer = None
         if answer is None or answer.get("program") != "cortex" or answer.get("protocol") != _PROTOCOL:
-            raise ctx_foreign(path)
+            name = escape_invisible(path.name)
+            raise CtxError("CtxForeign", {"name": name}, name=name)
         return FoundCtx(path, str(answer.get("version", "")))
 
 

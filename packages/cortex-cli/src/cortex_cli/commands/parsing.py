@@ -2,6 +2,7 @@
 
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, HelpFormatter, Namespace
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NoReturn
 
 from cortex_cli.commands.context import Context
@@ -18,16 +19,12 @@ _WIDTH: Final = 100
 """Columns of help: asking the terminal would import shutil."""
 
 
-class _Formatter(HelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_WIDTH, max_help_position=32)
-
-
 class Parser(ArgumentParser):
     """A parser of ``ctx``; options cannot be abbreviated, so that a new one never changes what an old line means."""
 
     def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False)
+        form = partial(HelpFormatter, width=_WIDTH, max_help_position=32)
+        super().__init__(prog=prog, description=description, formatter_class=form, allow_abbrev=False)
         self.add_argument("--json", action="store_true", default=SUPPRESS, help="answer with one line of JSON")
 
     # The decorator for it is in typing since Python 3.12 only, and typing_extensions is too slow (CX-97).
