@@ -33,7 +33,7 @@ def claims_in(source: str, name: str) -> Iterator[Claim]:
     shared = [part for part in module.body if ast.unparse(part).startswith("pytestmark =")]
     common = tiers_named(shared)
     for part in module.body:
-        marks = part.decorator_list if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
+        marks = getattr(part, "decorator_list", ())
         tiers = common | tiers_named([mark for mark in marks if not isinstance(mark, ast.Call)])
         for node in ast.walk(part):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.requirement":
