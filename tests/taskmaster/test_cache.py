@@ -20,7 +20,7 @@ from taskmaster_mcp.direct.changing import set_task_status_direct
 from taskmaster_mcp.direct.operations import Operations, Progress
 from taskmaster_mcp.direct.reading import get_task_direct
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
-from taskmaster_mcp.errors import OperationNotFound
+from taskmaster_mcp.errors import OperationNotFound, Refused
 from taskmaster_mcp.project.lock import locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings
 from tests.taskmaster.conftest import NOW, Object, ServedProject, item, tag
@@ -126,7 +126,26 @@ def test_the_last_hundred_operations_are_known() -> None:
 
 
 @pytest.mark.requirement("TM-79")
-def test_the_end_of_the_process_waits_for_a_save_and_stops_what_is_long() -> None:
+def test_a_hundred_operations_may_wait_and_one_more_is_refused_until_one_has_ended() -> None:
+    operations, may_end = Operations(lambda: NOW), threading.Event()
+
+    def work(_: Progress) -> tuple[str, None]:
+        assert may_end.wait(60)
+        return "done", None
+
+    first, *_ = [str(operations.start(work)["operationId"]) for _ in range(100)]
+    with pytest.raises(Refused, match="100 operations have not ended yet"):
+        operations.start(work)
+    may_end.set()
+    while not operations.status(first)["endTime"]:
+        pass
+    assert operations.start(work)["status"] == "ACCEPTED"
+    operations.close()
+
+
+@pytest.mark.requirement("TM-79")
+def test_the_end_of_the_process_waits_for_a_save_and_stops_what_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("taskmaster_mcp.direct.operations._SAVE_SECONDS", 60)
     operations = Operations(lambda: NOW)
     is_begun, may_end = threading.Event(), threading.Event()
 
@@ -136,7 +155,7 @@ def test_the_end_of_the_process_waits_for_a_save_and_stops_what_is_long() -> Non
         return "saved", None
 
     def write_files(report: Progress) -> tuple[str, None]:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             report(1, 2)
         return "too long", None

@@ -61,7 +61,12 @@ RULES: Final = {
         "Task '{id}' has {count} subtasks, which a subtask cannot have. Move or clear them first.",
     ),
     "NAME_RESERVED": ("RESERVED_TAG", "This name is reserved. Choose another tag than '{tag}'."),
+    "OPERATIONS_WAIT": (
+        "LIMIT_EXCEEDED",
+        "{count} operations have not ended yet. Call again once get_operation_status shows that one has.",
+    ),
     "SELF_DEPENDENCY": ("SELF_DEPENDENCY", "Choose another dependency: '{id}' cannot depend on itself."),
+    "SERVER_ENDS": ("SERVER_ENDS", "The operation ended with the server. Call again with the next one."),
     "STALE": (
         "STALE",
         "The tasks have changed since this was planned. Call without the result, and plan again.",

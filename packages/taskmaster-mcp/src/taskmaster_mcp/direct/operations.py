@@ -14,7 +14,7 @@ from task_core.models import Clock
 from task_core.text import nearest
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.stored_words import format_stamp
-from taskmaster_mcp.errors import OperationNotFound
+from taskmaster_mcp.errors import OperationNotFound, Refused
 
 __all__ = ["Operations", "Progress"]
 
@@ -23,6 +23,9 @@ Progress = Callable[[int, int], None]
 
 _MAX_KNOWN: Final = 100
 """Operations that are remembered once they have ended."""
+
+_MAX_UNENDED: Final = 100
+"""Operations that may run or wait at a time."""
 
 
 @dataclass
@@ -55,17 +58,24 @@ class Operations:
         self._is_closing = False
 
     def start(self, work: Callable[[Progress], tuple[JsonValue, JsonValue]]) -> JsonObject:
-        """Begin ``work``, which returns its result and its error, and return the answer to the call."""
+        """Begin ``work``, which returns its result and its error, and return the answer to the call.
+
+        Raises:
+            Refused: too many operations have not ended.
+        """
         operation = _Operation(f"op-{uuid.uuid4()}", format_stamp(self._clock()))
         with self._guard:
-            self._operations[operation.id] = operation
             ended = [name for name, it in self._operations.items() if it.endTime]
+            unended = len(self._operations) - len(ended)
+            if unended >= _MAX_UNENDED:
+                raise Refused("OPERATIONS_WAIT", count=unended)
+            self._operations[operation.id] = operation
             for name in ended[:-_MAX_KNOWN]:
                 del self._operations[name]
 
         def report(done: int, total: int) -> None:
             if self._is_closing:
-                raise KeyboardInterrupt  # not logged as a fault
+                raise Refused("SERVER_ENDS")
             operation.progress = {"done": done, "total": total}
 
         def run() -> None:
