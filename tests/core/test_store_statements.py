@@ -139,7 +139,8 @@ def postgres_statements() -> Iterator[str]:
 
 @pytest.mark.requirement("EN-11")
 def test_what_only_postgresql_is_sent_is_plain_too_and_reaches_no_rows_of_a_list() -> None:
-    every = [text for text in postgres_statements() if "INTO schema" not in text]  # a table with one row, of no tenant
+    # A table with one row, of no tenant, and the question whether a server takes writes, which names no table.
+    every = [text for text in postgres_statements() if "INTO schema" not in text and "pg_is_in_recovery" not in text]
     assert len(every) > 12
     assert {statement: found for statement in every if (found := offences(statement))} == {}
 

@@ -125,11 +125,15 @@ def sweep_temporary(path: Path) -> bool:
     """Remove temporary files that a killed process left beside ``path`` (D3), and return whether all are gone."""
     folder, name = os.path.split(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.tmp")
+    left = 1
     with suppress(OSError), os.scandir(folder) as entries:
-        for stale in [entry.path for entry in entries if pattern.fullmatch(entry.name)]:
-            os.unlink(stale)
-        return True
-    return False
+        stale = [entry.path for entry in entries if pattern.fullmatch(entry.name)]
+        left = len(stale)
+        for name in stale:
+            with suppress(OSError):
+                os.unlink(name)
+                left -= 1
+    return not left
 
 
 @contextmanager
