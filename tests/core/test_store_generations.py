@@ -221,6 +221,20 @@ def test_a_missing_document_with_a_generation_beside_it_is_an_empty_store_with_a
         assert warnings.take() == []
 
 
+@pytest.mark.requirement("ST-6", "WARN-2")
+def test_a_missing_document_costs_no_generation_when_a_new_one_is_saved_on_another_day(path: Path) -> None:
+    days, warnings = Days(), WarningList()
+    store = open_store(path, warnings, clock=days)
+    for name in "abcd":
+        add(store, name)
+        days.now += DAY
+    before = generations(path)
+    path.unlink()
+    add(store, "new")
+    assert generations(path) == before
+    assert [said for said in warnings.take() if "could not be kept" in said] == []
+
+
 @pytest.mark.requirement("ST-6", "ST-2")
 def test_a_generation_is_put_back_while_servers_run_and_what_it_replaces_is_kept(path: Path) -> None:
     store = open_store(path)

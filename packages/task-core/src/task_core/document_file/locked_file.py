@@ -244,6 +244,7 @@ class LockedFile:
     def _read(self, take: Take, *, may_start_anew: bool = False) -> None:
         file: HeldFile | None = None
         state: _State | None = None
+        self._is_valid = False
         try:
             with suppress(FileNotFoundError):
                 file = open_held(self.path)
@@ -268,7 +269,6 @@ class LockedFile:
             old.close()
 
     def _take_data(self, take: Take, data: bytes, identity: FileIdentity, *, may_start_anew: bool) -> None:
-        self._is_valid = False
         is_at_rest = abs(self._clock().timestamp() - identity.mtime_ns / 1e9) >= _REST_SECONDS
         if not data.strip():
             is_new = not self._generations.newest.exists()
