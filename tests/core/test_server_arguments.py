@@ -119,6 +119,27 @@ def test_an_unknown_argument_comes_with_the_one_that_was_meant(arguments: dict[s
     assert f"Did you mean '{meant}'?" in error.message
 
 
+@pytest.mark.requirement("TOOL-2", "ERR-4")
+@pytest.mark.parametrize(
+    ("arguments", "path", "advice"),
+    [
+        pytest.param({"title": "a", "size": 1}, "size", "Put it in 'parts'.", id="of an object within"),
+        pytest.param(
+            {"title": "a", "parts": [{"name": "p", "title": "b"}]},
+            "parts.0.title",
+            "Put it beside 'parts'.",
+            id="above",
+        ),
+    ],
+)
+def test_an_argument_in_the_wrong_place_comes_with_the_right_one(
+    arguments: dict[str, JsonValue], path: str, advice: str
+) -> None:
+    error = refused(arguments)
+    assert fields(error) == {path: f"This argument does not exist. {advice}"}
+    assert "near" not in error.details
+
+
 def test_an_unknown_argument_that_is_like_no_other_comes_without_a_suggestion() -> None:
     error = refused({"title": "a", "zzz": 1})
     assert fields(error) == {"zzz": "This argument does not exist."}

@@ -59,17 +59,24 @@ def explain_invalid(error: ValidationError, schema: Schema) -> InvalidArguments:
     messages: dict[str, str] = {}
     near: list[str] = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        suggestions = _suggestions(problem, schema)
+        suggestions, hint = _suggestions(problem, schema)
         near = near or suggestions
         message = _OWN_WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
-        hint = f" Did you mean '{suggestions[0]}'?" if suggestions else ""
         path = ".".join(map(str, problem["loc"])) or "arguments"
         messages.setdefault(path, message + hint)
     return InvalidArguments([*messages.items()], near)
 
 
-def _suggestions(problem: ErrorDetails, schema: Schema) -> list[str]:
-    return nearest(str(problem["loc"][-1]), property_names(schema)) if problem["type"] == _UNKNOWN else []
+def _suggestions(problem: ErrorDetails, schema: Schema) -> tuple[list[str], str]:
+    """Return the names that may be meant by an unknown argument, and a sentence about the first or the right place."""
+    if problem["type"] != _UNKNOWN:
+        return [], ""
+    outer, name = problem["loc"][0], str(problem["loc"][-1])
+    found = nearest(name, property_names(schema))
+    if name not in found:
+        return found, f" Did you mean '{found[0]}'?" if found else ""
+    within = [it for it, part in _by_name(schema.get("properties")).items() if name in property_names(part)]
+    return [], f" Put it in '{within[0]}'." if within else f" Put it beside '{outer}'."
 
 
 def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:
