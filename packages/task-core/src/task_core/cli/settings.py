@@ -84,7 +84,7 @@ class ServerSettings(BaseSettings):
 
 
 class StoreServerSettings(ServerSettings, StoreSettings):
-    """Settings that every server takes from its environment, in upper or lower case; an empty one counts as not set."""
+    """Settings that every server with a store takes from its environment."""
 
     model_config = ServerSettings.model_config
 

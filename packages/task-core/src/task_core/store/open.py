@@ -5,7 +5,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self, cast
+from typing import ClassVar, Final, NamedTuple, Self, cast
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
@@ -17,9 +17,6 @@ from task_core.store.database import MemoryDatabase
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.store import Store
 from task_core.warning_list import WarningList
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "Address",
@@ -47,10 +44,7 @@ def absolute_path(text: str | Path) -> Path:
 
 
 def path_of_file(text: str | Path) -> Path:
-    """Return the absolute path that a setting names; ``~`` and ``~user`` are home folders.
-
-    A relative path raises ``ValueError``: it would depend on the folder in which a client starts the server.
-    """
+    """Return the absolute path of a file in a folder that exists; it raises ``ValueError`` as ``absolute_path``."""
     path = absolute_path(text)
     if not (path.name and path.parent.is_dir()):
         raise ValueError("name a file in a folder that exists")
