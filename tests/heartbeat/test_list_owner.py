@@ -275,6 +275,7 @@ def test_a_file_whose_path_is_no_text_can_have_the_list(near: Team) -> None:
     place = near.place("caf\udce9")
     place.create("feed the cat")
     assert is_shown_in(place, "buy milk")
+    assert not is_shown_in(near.place("office"), "water the plants")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ A section shows one store (HB-19). A list in a database is shown in one file, th
 
 import json
 import os
+import re
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,6 +33,9 @@ _MAX_PLACE: Final = 100
 
 _LOCATING: Final = ("host", "hostaddr", "port", "dbname", "service")
 """The parameters in the address of a database that say where it is; of the others, some are secret."""
+
+_ESCAPED_BYTE: Final = re.compile(rb"\\x([89a-f][0-9a-f])")
+"""A byte of a path that is not text, as the name of a file has it."""
 
 
 class Owner(NamedTuple):
@@ -112,7 +116,8 @@ def _locate_database(url: str) -> str:
 
 
 def _path_of(name: str) -> str:
-    return name.partition(":")[2]
+    path = name.partition(":")[2].encode()
+    return os.fsdecode(_ESCAPED_BYTE.sub(lambda found: bytes([int(found[1], 16)]), path))
 
 
 def describe_other_store(file: str, other: Owner, mine: Owner) -> str:
