@@ -462,3 +462,17 @@ def test_a_store_that_is_to_be_recovered_from_a_file_in_use_waits_for_it(tmp_pat
     assert board.tasks == {}
     (cool,) = board.call(process)
     assert cool.id == COOL.id
+
+
+@pytest.mark.requirement("W1")
+def test_on_windows_where_the_old_file_is_closed_once_it_is_read_it_is_replaced_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_bytes(b"old")
+    age(path, 10)
+    monkeypatch.setattr(access.sys, "platform", "win32")
+    held, data = read_at_rest(path)
+    replace_file(path, b"new", rename=make_rename(held, data))
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == [path.name]

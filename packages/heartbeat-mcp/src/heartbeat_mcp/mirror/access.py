@@ -206,7 +206,7 @@ def make_rename(old: HeldFile | None, data: bytes) -> Callable[[str, str], None]
 
             def check_untouched() -> None:
                 lease.close()  # whoever waits for it writes into the old file, which is then put back
-                if not _is_untouched(old):
+                if sys.platform != "win32" and not _is_untouched(old):  # Windows closes the old file once it is read
                     raise FileChanged
 
             rename_over(new, path, old.identity, check_untouched)
