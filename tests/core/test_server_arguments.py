@@ -136,7 +136,7 @@ def test_an_argument_in_the_wrong_place_comes_with_the_right_one(
     arguments: dict[str, JsonValue], path: str, advice: str
 ) -> None:
     error = refused(arguments)
-    assert fields(error) == {path: f"This argument does not exist. {advice}"}
+    assert fields(error)[path] == f"This argument does not exist. {advice}"
     assert "near" not in error.details
 
 
