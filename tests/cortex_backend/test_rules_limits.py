@@ -62,6 +62,9 @@ def test_a_project_has_a_hundred_open_invitations_at_most(services: ServiceFixtu
         session.add_all([InvitationRow(**offer, email=email, created_at=services.clock()) for email in emails])
     with raises_problem("Forbidden", match="100 open invitations"):
         invite(services, "late@example.org", MemberRole.VIEWER)
+    invite(services, emails[0], MemberRole.MEMBER)  # another role in one of them
+    query = InvitationQuery.model_validate({"project_id": str(services.project)})
+    assert services.work.projects.list_invitations(services.owner, query).total == MAX_INVITATIONS
 
 
 @pytest.mark.requirement("CX-13")

@@ -135,10 +135,10 @@ class Projects:
         """Invite somebody, or replace the role in their open invitation; the answer tells nothing about the address."""
         _find_owned(session, caller, project_id)
         store.lock_project(session, project_id)
-        if store.count_invitations(session, caller.user_id, project_id) >= MAX_INVITATIONS:
-            raise limit_reached(f"{MAX_INVITATIONS} open invitations a project", "Withdraw one that nobody will accept")
         now = self._clock()
         found = store.put_invitation(session, project_id, body.email, body.role, caller.user_id, now)
+        if store.count_invitations(session, caller.user_id, project_id) > MAX_INVITATIONS:
+            raise limit_reached(f"{MAX_INVITATIONS} open invitations a project", "Withdraw one that nobody will accept")
         role = f"invited {body.role}"
         add_events(session, caller, now, NewEvent(EventKind.MEMBER_CHANGED, project_id, new=role))
         return Creation(body=_view_invitation(found).model_dump_json(), project_id=project_id)
