@@ -316,3 +316,14 @@ def test_a_keyring_is_found(ctx: Ctx, server: StubServer, monkeypatch: pytest.Mo
     library.get_keyring = lambda: SimpleNamespace(priority=5)
     monkeypatch.setitem(sys.modules, "keyring", library)  # type: ignore[arg-type]
     assert "There is a keyring" in ctx("doctor", PATH=os.environ["PATH"]).out
+
+
+@pytest.mark.requirement("CX-54")
+def test_the_set_up_is_checked_in_a_directory_that_was_deleted_too(
+    ctx: Ctx, server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.say("GET /auth/me", USER)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "git\tok\tgit version" in ctx("doctor", PATH=os.environ["PATH"]).out

@@ -56,7 +56,7 @@ def _check_login(context: Context) -> str:
 def _check_git(context: Context) -> str:
     from cortex_cli.git import Git  # noqa: PLC0415 - only this check and the steps of the work need it
 
-    found = Git(Path.cwd(), context.environment, context.deadline).run("version").line
+    found = Git(Path("/"), context.environment, context.deadline).run("version").line
     version = re.search(r"(\d+)\.(\d+)", found)
     if version is None or (int(version[1]), int(version[2])) < _OLDEST_GIT:
         old = version[0] if version else found
