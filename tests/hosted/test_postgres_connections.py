@@ -105,6 +105,24 @@ def test_of_several_servers_the_one_that_takes_writes_is_used(
     second.run(f"ALTER DATABASE {path[1:]} RESET default_transaction_read_only")
 
 
+@pytest.mark.requirement("EN-17")
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("hostaddr=10.0.0.1,10.0.0.2", "read-write"),
+        ("hostaddr=10.0.0.1,10.0.0.2&target_session_attrs=any", None),
+        ("hostaddr=10.0.0.1", None),
+    ],
+)
+def test_of_several_numeric_addresses_the_driver_looks_for_the_one_that_takes_writes(
+    query: str, wanted: str | None
+) -> None:
+    from task_hosted.postgres.connection import split_url  # noqa: PLC0415 - it needs the driver
+
+    _, options = split_url(f"postgresql:///tasks?{query}")
+    assert options.get("target_session_attrs") == wanted
+
+
 def url_of(*folders: object, port: str = "") -> str:
     """Return the address of the servers with sockets in these folders."""
     hosts = ",".join(quote(str(folder), safe="") + port for folder in folders)

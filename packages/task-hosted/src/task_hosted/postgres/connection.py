@@ -183,6 +183,8 @@ def split_url(url: str) -> tuple[str, dict[str, Any]]:
     options: dict[str, Any] = {name: value for name, value in _OPTIONS.items() if name not in given}
     if "pooler" in given:
         options["prepare_threshold"] = None
+    if "," in given.get("hostaddr", "") and "target_session_attrs" not in given:
+        options["target_session_attrs"] = "read-write"  # which the driver finds: there is no cluster for it
     # Everything else is passed on as it was written: the driver has rules of its own.
     kept = "&".join(pair for pair in query.split("&") if not pair.startswith("pooler="))
     return f"{address}?{kept}", options
