@@ -30,10 +30,14 @@ _LINE_END: Final = re.compile(rb"\r\n?|\n")
 _BOLD: Final = re.compile(r"(\*\*|__).+\1|<(b|strong)>.+</\2>")
 
 _FORBIDS: Final = re.compile(
-    r"\b(?:never|not|avoid|nie|niemals|nicht|nunca|jamais)\b|n['\u2019]t\b|不要|不得|勿|禁止|ない",
+    r"\b(?:never|not|avoid|forbidden|prohibited|out of scope|off[- ]limits|nie|niemals|nicht|verboten|nunca|jamais"
+    r"|prohibid[oa]s?|interdite?s?)\b|n['\u2019]t\b|不要|不得|勿|禁止|ない",
     re.IGNORECASE,
 )
 """A word that turns the bullets below it into their contrary."""
+
+_QUOTED_OR_NUMBERED: Final = re.compile(rb" {0,3}(?:>[ \t]*|\d{1,9}[.)][ \t]+)+")
+"""The start of a line in a quote or a numbered item."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,7 @@ def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[
             is_labelled = _is_label(lines[block.end - 1])
             units.extend(_read_paragraph(block, lines))
         else:
+            is_labelled = is_labelled or (block.kind is BlockKind.OTHER and _is_marked_label(lines[block.end - 1]))
             for unit in _read_block(block, lines, is_set_apart=is_set_apart):
                 is_labelled = (is_labelled and unit.part is not Part.ENTRY) or _is_forbidding_bullet(unit)
                 units.append(replace(unit, part=Part.TEXT) if is_labelled and unit.part is Part.BULLET else unit)
@@ -175,6 +180,15 @@ def _is_label(line: bytes) -> bool:
     """Return whether a line of text announces the bullets below it: it ends in a colon, is bold, or forbids."""
     text = line.decode(errors="replace").strip()
     return bool(_BOLD.fullmatch(text) or _ends_in_colon(text) or _FORBIDS.search(text))
+
+
+def _is_marked_label(line: bytes) -> bool:
+    """Return whether a line in a quote is a label, or that of a numbered item ends in a colon."""
+    marker = _QUOTED_OR_NUMBERED.match(line)
+    if marker is None:
+        return False
+    text = line[marker.end() :]
+    return _is_label(text) if b">" in marker[0] else _ends_in_colon(text.decode(errors="replace").strip())
 
 
 def _is_forbidding_bullet(unit: Unit) -> bool:
