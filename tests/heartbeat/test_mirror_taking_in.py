@@ -394,8 +394,8 @@ def test_a_call_that_timed_out_of_a_pass_leaves_the_file_to_the_calls_that_have_
     [
         "Never do:", "**Never do**", "__Never do__", "**Never do:**", "*Never do:*", "Never do：", "<b>Never do</b>",
         "Mind this.\nNever do:", "### Never do", "*Never do this*", "Don't do any of these.", "绝不要做", "しない",
-        "- Never do the following:", "* [ ] **Do not:**", "1. Never do:", "> Never do:", "> [!WARNING]\n> Never do this",
-        "Forbidden", "Out of scope",
+        "- Never do the following:", "* [ ] **Do not:**", "1. Never do:", "> Never do:",
+        "> [!WARNING]\n> Never do this", "Forbidden", "Out of scope",
     ],
 )  # fmt: skip
 def test_bullets_under_a_label_are_left_alone_with_it(tmp_path: Path, label: str) -> None:
