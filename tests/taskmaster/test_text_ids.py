@@ -134,3 +134,17 @@ async def test_a_move_follows_the_tasks_and_not_the_first_part_of_their_ids(tmp_
     assert (reason, error["count"]) == ("CROSS_TAG_DEPENDENCY_CONFLICTS", 2)
     both = await served.call("move_task", from_="4", fromTag="master", toTag="other", withDependencies=True)
     assert {it["to"] for it in both["moves"]} == {"4", "3.1", "8"}
+
+
+@pytest.mark.requirement("TM-34", "TM-61")
+async def test_a_dependency_on_one_of_two_items_with_an_id_stays_until_both_are_gone(tmp_path: Path) -> None:
+    served = ServedProject(tmp_path)
+    parent = item(3, 3.1, subtasks=[item(1), item(2, 1)])
+    served.write({"master": tag(parent, item(3.1, "3.1"), item(4, 3.1, "3.1"))})
+    kinds = [it["type"] for it in (await served.call("validate_dependencies"))["issues"]]
+    assert kinds == ["duplicate-id"]
+    assert "nothing" in (await served.call("fix_dependencies"))["message"]
+    assert "dropped" not in await served.call("remove_task", id="3.1")
+    assert (await served.call("get_task", id="3.2"))["dependencies"] == ["3.1"]
+    dropped = (await served.call("remove_task", id="3.1"))["dropped"]
+    assert [(it["id"], it["dependsOn"]) for it in dropped] == [*(("3", "3.1"), ("3.2", "3.1")), *[("4", "3.1")] * 2]

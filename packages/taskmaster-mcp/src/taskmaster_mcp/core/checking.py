@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -65,12 +65,13 @@ class Issue(NamedTuple):
 
 def find_issues(tasks: TagTasks) -> list[Issue]:
     """Return everything that is wrong in a tag: repeated ids first, then item by item."""
-    graph, known = build_graph(tasks), tasks.index()
+    graph, known, repeated = build_graph(tasks), tasks.index(), _find_repeated(tasks)
     certain = _build_certain_graph(tasks, graph)
-    found = [Issue("duplicate-id", name) for name in _find_repeated(tasks)]
+    found = [Issue("duplicate-id", name) for name in repeated]
     for item in tasks.items:
         found += _wrong_words(item)
-        found += _wrong_dependencies(item, known, graph, certain)
+        faults = _find_faults(item, known, repeated)
+        found += _wrong_dependencies(item, faults, graph, certain)
     return found
 
 
@@ -89,9 +90,9 @@ def count_checked(tasks: TagTasks) -> JsonObject:
 def fix_dependencies(tasks: TagTasks) -> list[Issue]:
     """Remove the dependencies that are wrong, and of each cycle the one that closes it; return what was removed."""
     removed: list[Issue] = []
-    known = tasks.index()
+    known, repeated = tasks.index(), _find_repeated(tasks)
     for item in tasks.items:
-        found = [*zip(item.dependencies, _find_faults(item, known), strict=True)]
+        found = [*zip(item.dependencies, _find_faults(item, known, repeated), strict=True)]
         gone = [fault for _, fault in found if fault and fault.is_repairable]
         if gone:
             item.fields["dependencies"] = [stored for stored, fault in found if fault not in gone]
@@ -159,9 +160,9 @@ def _wrong_words(item: ProjectItem) -> Iterator[Issue]:
 
 
 def _wrong_dependencies(
-    item: ProjectItem, known: Mapping[str, ProjectItem], graph: Graph, certain: Graph
+    item: ProjectItem, faults: Iterable[Issue | None], graph: Graph, certain: Graph
 ) -> Iterator[Issue]:
-    for stored, fault in zip(item.dependencies, _find_faults(item, known), strict=True):
+    for stored, fault in zip(item.dependencies, faults, strict=True):
         target = item.resolve(stored)
         has_two = item.other_reading(stored) in graph
         if fault:
@@ -174,18 +175,22 @@ def _wrong_dependencies(
             yield Issue("ambiguous", item.id, target)  # Task Master writes a sibling as a number, and a task as text
 
 
-def _find_faults(item: ProjectItem, known: Mapping[str, ProjectItem]) -> Iterator[Issue | None]:
-    """Yield for each dependency what is wrong with it by itself, or None."""
+def _find_faults(
+    item: ProjectItem, known: Mapping[str, ProjectItem], repeated: Container[str]
+) -> Iterator[Issue | None]:
+    """Yield for each dependency what is wrong with it by itself, or None; a repeated id may mean any of its items."""
     seen: dict[str, JsonValue] = {}
     for stored in item.dependencies:
         target = item.resolve(stored)
-        kind = "contained" if item.is_within(target) else ""
+        is_clear = target not in repeated and item.id not in repeated
+        is_written_twice = target in seen and is_same(seen[target], stored)
+        kind = "contained" if is_clear and item.is_within(target) else ""
         if target not in known and not _is_id(read_text(stored), known):
             kind = "unreadable"
-        elif target in seen:
-            is_sure = is_same(seen[target], stored) or item.other_reading(stored) not in known
+        elif is_written_twice or (is_clear and target in seen):
+            is_sure = is_written_twice or item.other_reading(stored) not in known
             kind = "duplicate" if is_sure else "ambiguous"
-        elif target == item.id:
+        elif is_clear and target == item.id:
             kind = "self"
         elif target not in known:
             kind = "missing"

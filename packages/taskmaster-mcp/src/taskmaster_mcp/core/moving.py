@@ -75,9 +75,9 @@ def convert_to_task(tasks: TagTasks, item: ProjectItem) -> tuple[str, Dropped]:
 
 def remove_items(tasks: TagTasks, items: Sequence[ProjectItem]) -> Dropped:
     """Remove items with everything below them; dependencies on them in this tag go too and are returned."""
-    gone = {item.id for item in items} | {subtask.id for item in items for subtask in item.subtasks}
-    # First the dependencies: a number may mean something else once a sibling is gone.
     removed = {*items, *(subtask for item in items for subtask in item.subtasks)}
+    gone = {item.id for item in removed} - {item.id for item in tasks.items if item not in removed}
+    # First the dependencies: a number may mean something else once a sibling is gone.
     dropped = drop_dependencies(tasks, lambda item, target: target in gone and item not in removed)
     for item in dict.fromkeys(items):
         if item.parent not in removed:
