@@ -30,16 +30,21 @@ class Claim(NamedTuple):
 
 def claims_in(source: str, name: str) -> Iterator[Claim]:
     module = ast.parse(source)
-    shared = [part for part in module.body if ast.unparse(part).startswith("pytestmark =")]
+    shared = [part for part in module.body if is_named(part, "pytestmark")]
     common = tiers_named(shared)
     for part in module.body:
         marks = getattr(part, "decorator_list", ())
         tiers = common | tiers_named([mark for mark in marks if not isinstance(mark, ast.Call)])
         for node in ast.walk(part):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.requirement":
+            # Whatever the marker is an attribute of: to write out every call would take most of the time.
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requirement":
                 for argument in node.args:
                     value = argument.value if isinstance(argument, ast.Constant) else ast.unparse(argument)
                     yield Claim(f"{name}:{argument.lineno}", value, tiers)
+
+
+def is_named(part: ast.stmt, name: str) -> bool:
+    return isinstance(part, ast.Assign) and [ast.unparse(target) for target in part.targets] == [name]
 
 
 def tiers_named(parts: Sequence[ast.AST]) -> frozenset[str]:
