@@ -1,4 +1,4 @@
-"""Every server shows its tasks to people: on each engine, from a process of its own, and nothing is changed by it."""
+"""Every server shows its tasks to people, on each engine, and nothing is changed by it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
 import pytest
 
-from tests.core.command_line import Ended
+from task_core.cli.main import run
+from tests.core.command_line import Ended, command_line
 from tests.core.screen import open_screen
 from tests.heartbeat.cleaning import clean_ups_ended
 from tests.postgres import needs_postgres
@@ -32,7 +33,8 @@ TERMINAL: Final = frozenset({"rich"})
 class Place:
     """A server on one engine, with its files in a folder."""
 
-    def __init__(self, record: ServerRecord, engine: str, folder: Path) -> None:
+    def __init__(self, record: ServerRecord, engine: str, folder: Path, captured: pytest.CaptureFixture[str]) -> None:
+        self._captured = captured
         self.record = record
         self.engine = engine
         self.folder = folder
@@ -73,19 +75,13 @@ class Place:
         return subprocess.Popen(words, env=environment, stdin=stdin, stdout=out)
 
     def run(self, *words: str) -> Ended:
-        return run(self.record, self.environment, *words)
-
-
-def run(record: ProgramRecord, environment: Mapping[str, str], *words: str) -> Ended:
-    """Return how a command of a server ended, in a process of its own."""
-    ended = subprocess.run(
-        [*record.module_command, *words],
-        env={**os.environ, **environment},
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+        """Return how a command of the server ended, and what it said in a pipe."""
+        with pytest.MonkeyPatch.context() as patched, command_line():
+            for name, value in self.environment.items():
+                patched.setenv(name, value)
+            with pytest.raises(SystemExit) as caught:
+                run(self.record.program(), words)
+        return Ended(int(caught.value.code or 0), *self._captured.readouterr())
 
 
 def places() -> Iterator[Any]:
@@ -97,9 +93,9 @@ def places() -> Iterator[Any]:
 
 
 @pytest.fixture(params=places())
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Place:
     record, engine = request.param
-    return Place(record, engine, tmp_path)
+    return Place(record, engine, tmp_path, capfd)
 
 
 async def test_a_task_is_listed_shown_and_chosen_and_nothing_is_changed(place: Place) -> None:
@@ -137,10 +133,17 @@ def test_a_damaged_store_is_named_and_left_alone(place: Place) -> None:
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("record", PROGRAMS, ids=[record.name for record in PROGRAMS])
 def test_a_command_in_a_pipe_imports_nothing_that_is_slow(record: ProgramRecord, tmp_path: Path) -> None:
-    environment = {**record.environment(tmp_path), "PYTHONPROFILEIMPORTTIME": "1"}
-    lines = run(record, environment, "list").err.splitlines()
+    ended = subprocess.run(
+        [*record.module_command, "list"],
+        env={**os.environ, **record.environment(tmp_path), "PYTHONPROFILEIMPORTTIME": "1"},
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    lines = ended.stderr.decode().splitlines()
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines if line.startswith("import time:")}
     assert {"pydantic", "task_core"} <= imported
     assert imported.isdisjoint(SLOW | TERMINAL)
@@ -151,6 +154,7 @@ def test_every_server_has_a_view(record: ProgramRecord) -> None:
     assert record.program().view
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("place", [it for it in places() if "tasks-v1" in it.id], indirect=True)
 async def test_whoever_watches_sees_what_a_server_does_and_leaves_by_an_interrupt(place: Place) -> None:
     await place.add()
@@ -164,9 +168,12 @@ async def test_whoever_watches_sees_what_a_server_does_and_leaves_by_an_interrup
     assert screen.written.endswith(b"\x1b[?25h")
 
 
-async def test_a_watch_in_a_pipe_has_a_line_for_each_new_task(tmp_path: Path) -> None:
+@pytest.mark.process
+async def test_a_watch_in_a_pipe_has_a_line_for_each_new_task(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "server").mkdir()
-    place = Place(record_of("tasks-v1"), "json", tmp_path / "server")
+    place = Place(record_of("tasks-v1"), "json", tmp_path / "server", capfd)
     out = tmp_path / "out"
     with out.open("wb") as stream:
         process = place.start("watch", stream)
