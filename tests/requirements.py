@@ -97,6 +97,10 @@ _PACKAGING: Final = {
     "PKG-1": "the manifests for registries and bundles say what package, settings and tools say",
 }
 
+_AGENT: Final = {
+    "PE-17": "text is accepted for a number or a boolean; a list that came as text with commas is reported",
+}
+
 _DEPLOYMENT: Final = {
     "HO-9": "one command starts a whole deployment from packages, another stops it; the files for containers are valid",
     "HO-10": "no loss of a machine loses or doubles a change that was acknowledged, or makes one that was refused",
@@ -456,6 +460,7 @@ _SOURCES: Final = {
     "HTTP, for all servers": _HTTP,
     "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
+    "spec: people, the agent's side": _AGENT,
     "spec: hosted, deployment": _DEPLOYMENT,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,

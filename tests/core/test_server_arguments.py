@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import Enum
 from typing import Annotated, Any
 
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from task_core.errors import DuplicateKey, InvalidArguments
-from task_core.fields import Arguments, LongText, OneLine, TextList, decode_object
+from task_core.fields import Arguments, Clearable, LongText, OneLine, TextList, decode_object, warn_of_joined_items
 from task_core.server.faults import read_arguments
 from task_core.server.schema import input_schema
+from task_core.warning_list import WarningList
 
 
 class Status(Enum):
@@ -41,6 +43,9 @@ class Whole(Arguments):
     extra: Annotated[dict[str, JsonValue], BeforeValidator(decode_object)] = Field(default_factory=dict)
     text: LongText | None = None
     even: int = 0
+    share: Annotated[float | None, Field(le=1)] = None
+    quick: bool = False
+    labels: Annotated[TextList | None, Clearable] = None
 
     @field_validator("even")
     @classmethod
@@ -80,13 +85,102 @@ def test_text_that_looks_like_json_stays_text(text: str) -> None:
     assert read({"title": text, "text": text}) == Whole(title=text, text=text)
 
 
+@pytest.mark.requirement("PE-17")
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        ({"even": "2"}, 2),
+        ({"even": "-2"}, -2),
+        ({"share": "0.5"}, 0.5),
+        ({"share": "1"}, 1),
+        ({"share": "2e-1"}, 0.2),
+        ({"quick": "true"}, True),
+        ({"quick": "false"}, False),
+        ({"parts": [{"name": "p"}, {"name": "q", "size": "3"}]}, [Part(name="p"), Part(name="q", size=3)]),
+    ],
+)
+def test_text_is_accepted_for_a_number_or_a_boolean(arguments: dict[str, JsonValue], value: object) -> None:
+    (name,) = arguments
+    assert getattr(read({"title": "a", **arguments}), name) == value
+
+
+@pytest.mark.requirement("PE-17")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"even": text} for text in ["", "two", " 2", "2 ", "+2", "0x2", "2.5", "NaN", "true", '"2"', "[2]", "null"]),
+        *({"quick": text} for text in ["True", "TRUE", "yes", "1", "0", " true", "null", ""]),
+        *({"share": text} for text in ["1e999", ".5", "Infinity", "false"]),
+        {"even": ["2"]},
+        {"quick": 1},
+        {"parts": [{"name": 5}]},
+    ],
+)
+def test_nothing_else_changes_its_type(arguments: dict[str, JsonValue]) -> None:
+    refused({"title": "a", **arguments})
+
+
+@pytest.mark.requirement("PE-17")
+def test_an_error_is_about_the_number_in_the_text() -> None:
+    assert fields(refused({"title": "a", "share": "2", "even": "3", "quick": "false"})) == {
+        "share": "Input should be less than or equal to 1",
+        "even": "Give an even number.",
+    }
+
+
+class Decoded(Arguments):
+    """Takes its parts as JSON text too."""
+
+    parts: Annotated[list[Part], BeforeValidator(decode_object)]
+
+
+@pytest.mark.requirement("PE-17")
+def test_a_number_within_json_text_keeps_its_type() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        read_arguments(Decoded, {"parts": '[{"name": "p", "size": "2"}]'}, {})
+    assert [*fields(caught.value)] == ["parts.0.size"]
+
+
+class Nested(Whole):
+    """Takes the same within, too."""
+
+    inner: Whole | None = None
+
+
+def warned(arguments: JsonValue) -> list[str]:
+    warnings = WarningList()
+    for _ in range(2):
+        warn_of_joined_items(warnings, arguments, input_schema(Nested))
+    return warnings.take()
+
+
+@pytest.mark.requirement("PE-17")
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ({"notes": "a, b"}, "'notes'"),
+        ({"labels": "a,b", "notes": '"a", "b"'}, "'labels', 'notes'"),
+        ({"inner": {"notes": "[a, b"}}, "'inner.notes'"),
+        ({"parts": [{"name": "a, b"}], "title": "a, b", "text": "a, b", "other": "a, b", "notes": ["a, b"]}, ""),
+        ({"notes": '["a", "b"]'}, ""),
+        ({"parts": json.dumps(["a"] * 300)}, ""),
+        ({"notes": "a b"}, ""),
+        ({"labels": None}, ""),
+        (None, ""),
+    ],
+)
+def test_text_with_commas_that_became_one_item_is_reported_each_time(arguments: JsonValue, names: str) -> None:
+    message = f'Text with commas was kept as one item in {names}. For several items give ["a", "b"].'
+    assert warned(arguments) == [message] * (2 if names else 0)
+
+
 @pytest.mark.requirement("TOOL-2", "S1")
 @pytest.mark.parametrize(
     ("arguments", "path"),
     [
         pytest.param({}, "title", id="missing"),
         pytest.param({"title": 5}, "title", id="number for text"),
-        pytest.param({"title": "a", "even": "2"}, "even", id="text for a number"),
+        pytest.param({"title": "a", "even": "two"}, "even", id="text for a number"),
         pytest.param({"title": "a", "even": True}, "even", id="truth for a number"),
         pytest.param({"title": "a", "even": 3}, "even", id="a rule of the model"),
         pytest.param({"title": "a", "status": "gone"}, "status", id="an unknown word"),

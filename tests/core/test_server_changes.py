@@ -133,7 +133,7 @@ async def test_a_token_of_another_store_is_answered_with_a_reset() -> None:
     assert (await ours.changes((await other.changes())["token"]))["reset"] is True
 
 
-@pytest.mark.parametrize("limit", [0, 101, "5", True])
+@pytest.mark.parametrize("limit", [0, 101, "five", True])
 async def test_a_limit_out_of_bounds_is_named(limit: JsonValue) -> None:
     with pytest.raises(ToolFailed) as caught:
         await Desk().changes(limit=limit)

@@ -74,7 +74,7 @@ async def test_the_index_says_where_a_task_goes_and_those_after_it_move_on(any_s
 @pytest.mark.requirement("HI-1")
 async def test_an_index_out_of_range_is_refused(served: ServedTree) -> None:
     await served.create(tree("a", tree("b"), tree("c")))
-    indexes: list[JsonValue] = [3, -1, 10**30, "1", 1.5, True]
+    indexes: list[JsonValue] = [3, -1, 10**30, "one", "-1", 1.5, True]
     for index in indexes:
         error = await served.refused("createTask", name="x", parentId="a", insertIndex=index)
         assert str(error).startswith("InvalidArguments: ")

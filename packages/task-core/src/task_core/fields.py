@@ -5,14 +5,16 @@ is wrong with it (TOOL-2, TOOL-3). A repeated key in a JSON string leaves the va
 """
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from task_core.errors import DuplicateKey
+from task_core.errors import DuplicateKey, quote_names
 from task_core.strict_json import NotJson, read
+from task_core.warning_list import WarningList
 
 __all__ = [
     "CLEARABLE",
@@ -33,6 +35,7 @@ __all__ = [
     "parse_json",
     "text",
     "texts",
+    "warn_of_joined_items",
 ]
 
 MAX_LINE: Final = 500
@@ -96,15 +99,47 @@ def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
 def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
     """Return the unchecked items of a list, at most ``maximum``; a string is a JSON list or one item (TOOL-2)."""
     if isinstance(value, str):
-        decoded: JsonValue = None
-        with suppress(NotJson):
-            decoded = parse_json(value)
-        value = decoded if isinstance(decoded, list) else [value]
+        value = _decode_items(value)
     if not isinstance(value, (list, tuple)):
         raise invalid_value("Give a list of strings.")
     if len(value) > maximum:
         raise invalid_value(f"Give at most {maximum:,} items; there are {len(value):,}.")
     return tuple(value)
+
+
+def _decode_items(text: str) -> list[JsonValue]:
+    decoded: JsonValue = None
+    with suppress(NotJson):
+        decoded = parse_json(text)
+    return decoded if isinstance(decoded, list) else [text]
+
+
+def warn_of_joined_items(warnings: WarningList, arguments: JsonValue, schema: JsonValue) -> None:
+    """Warn of text with commas that is one item where ``schema`` has a list; do it just before warnings are taken."""
+    if paths := [*_joined_items(arguments, schema)]:
+        names = quote_names(paths)
+        cause = f"joined items: {names}"
+        warnings.add(cause, f'Text with commas was kept as one item in {names}. For several items give ["a", "b"].')
+        warnings.settle(cause)
+
+
+def _joined_items(value: JsonValue, schema: JsonValue, path: str = "") -> Iterator[str]:
+    node: dict[str, Any] = schema if isinstance(schema, dict) else {}
+    for option in [node, *node.get("anyOf", ())]:
+        if isinstance(value, dict):
+            properties = option.get("properties", {})
+            for name in filter(properties.__contains__, value):
+                yield from _joined_items(value[name], properties[name], f"{path}.{name}".removeprefix("."))
+        elif isinstance(value, list):
+            for place, item in enumerate(value):
+                yield from _joined_items(item, option.get("items"), f"{path}.{place}")
+        elif (
+            isinstance(value, str)
+            and "," in value
+            and option.get("type") == "array"
+            and _decode_items(value) == [value]
+        ):
+            yield path
 
 
 def parse_json(text: str) -> JsonValue:

@@ -18,6 +18,7 @@ from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
+from task_core.fields import warn_of_joined_items
 from task_core.server.app_view import VIEWED, add_view
 from task_core.server.faults import (
     KEY_SIZE,
@@ -233,6 +234,7 @@ class TaskServer:
         try:
             answer = await self._answer(context, params)
             outcome = "ok"
+            warn_of_joined_items(self._warnings, params.arguments, self._input_schema(params.name) or {})
             # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
             return self._success(answer)
         except TaskError as error:

@@ -29,7 +29,7 @@ from task_core.errors import (
     TaskNotFound,
     UnknownPrompt,
 )
-from task_core.server.schema import Schema, explain_invalid
+from task_core.server.schema import Schema, decode_scalars, explain_invalid
 from task_core.text import shorten
 from task_core.warning_list import WarningList
 
@@ -204,11 +204,16 @@ def _log_fault(what: str, error: BaseException) -> None:
 def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], schema: Schema) -> ArgumentsT:
     """Return ``arguments`` as ``model``; an unknown one is compared with the properties in ``schema``.
 
+    Text is read as a number or a boolean where the model asks for one (PE-17).
     It raises ``InvalidArguments``, and ``DuplicateKey`` for a JSON string that repeats a key.
     """
+    # Validated as JSON: only then does strict validation accept a list for a tuple or text for an enum.
+    given = json.dumps(arguments)
     try:
-        # Validated as JSON: only then does strict validation accept a list for a tuple or text for an enum.
-        return model.model_validate_json(json.dumps(arguments))
+        try:
+            return model.model_validate_json(given)
+        except ValidationError as error:
+            return model.model_validate_json(json.dumps(decode_scalars(json.loads(given), error)))
     except ValidationError as error:
         raise explain_invalid(error, schema) from None
 

@@ -1,23 +1,29 @@
 """Small JSON schemas: the model pays for them on every turn, so each thing is said once (TOOL-4)."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
-from typing import Final
+from contextlib import suppress
+from functools import cache, reduce
+from operator import getitem
+from typing import Any, Final
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from task_core.errors import InvalidArguments
 from task_core.fields import CLEARABLE
+from task_core.strict_json import NotJson, read
 from task_core.text import nearest
 
-__all__ = ["Schema", "explain_invalid", "input_schema", "output_schema", "property_names"]
+__all__ = ["Schema", "decode_scalars", "explain_invalid", "input_schema", "output_schema", "property_names"]
 
 Schema = dict[str, JsonValue]
 """A JSON schema, or a part of one that is a schema itself."""
 
 _SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf"})
 """Keywords that an output schema keeps: names and types. Anything more could only make a client reject a result."""
+
+_SCALARS: Final = {"int_type": (int, float), "float_type": (int, float), "bool_type": (bool,)}
+"""What the text of an argument may stand for, by pydantic's name for its error."""
 
 _UNKNOWN: Final = "extra_forbidden"
 """Pydantic's name for an unknown argument."""
@@ -52,6 +58,19 @@ def property_names(schema: Schema) -> Iterator[str]:
         for child in part if isinstance(part, list) else [part]:
             if isinstance(child, dict):
                 yield from property_names(child)
+
+
+def decode_scalars(arguments: dict[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Change text where ``error`` asks for a number or a boolean: exactly ``true``, ``false`` or a JSON number."""
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        kinds = _SCALARS.get(problem["type"], ())
+        # There is nothing at the path if it leads into JSON text.
+        with suppress(LookupError, TypeError, NotJson):
+            holder: Any = reduce(getitem, problem["loc"][:-1], arguments)
+            text = holder[problem["loc"][-1]]
+            if isinstance(text, str) and text == text.strip() and type(value := read(text).value) in kinds:
+                holder[problem["loc"][-1]] = value
+    return arguments
 
 
 def explain_invalid(error: ValidationError, schema: Schema) -> InvalidArguments:
