@@ -16,7 +16,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -304,6 +304,32 @@ def test_serving_answers_until_a_signal_comes(capsys: pytest.CaptureFixture[str]
         "cortex.db": 0o600,
         "cortex.key": 0o600,
     }
+
+
+@pytest.mark.requirement("CX-96")
+def test_a_connection_that_sends_no_whole_head_is_closed_in_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex_backend.serving._HEAD_SECONDS", 0.2)
+    found: list[bytes] = []
+    whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    def talk(url: str) -> None:
+        name, _, port = url.partition("://")[2].rpartition(":")
+        with ExitStack() as stack:
+            sent = (b"", whole[:20], whole)
+            connections = [stack.enter_context(socket.create_connection((name, int(port)), DEADLINE)) for _ in sent]
+            for connection, data in zip(connections, sent, strict=True):
+                connection.sendall(data)
+            *_, kept = connections
+            found.append(kept.recv(12))
+            kept.sendall(whole[:20])
+            for connection in connections:
+                while connection.recv(1_000):
+                    pass  # the rest of the answer, and then the end
+
+    assert serve_while(talk, capsys) == 130
+    assert b"".join(found) == b"HTTP/1.1 200"
 
 
 @pytest.mark.requirement("CX-35")

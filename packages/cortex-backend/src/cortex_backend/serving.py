@@ -1,5 +1,6 @@
 """The web server around the application (CX-96, CX-102)."""
 
+import asyncio
 import logging
 import socket
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import uvicorn
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cortex_backend.api.app import build_app
 from cortex_backend.settings import BackendSettings, SettingsError
@@ -19,6 +22,43 @@ _log: Final = logging.getLogger(__name__)
 
 _HEAD_BYTES: Final = 16 * 1024
 """Bytes of a request line and headers that are read before their end is there; the request guard counts whole ones."""
+
+_HEAD_SECONDS: Final = 10.0
+"""Seconds in which the head of a request must arrive, from the connection's beginning or the head's first byte."""
+
+
+class _TimelyConnection(H11Protocol):
+    """A connection that is closed if the head of a request does not arrive in time: it needs a file, but no login."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._await_head()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop_waiting()
+
+    @override
+    def handle_events(self) -> None:
+        super().handle_events()
+        self._await_head()
+
+    def _await_head(self) -> None:
+        # Between two requests, uvicorn's own timer runs until the first byte of the second one.
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering or self.timeout_keep_alive_task:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class Serving(NamedTuple):
@@ -66,7 +106,7 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
     with listen(serving) as listener, closing(build_app(settings)) as app:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=_TimelyConnection,
             ws="none",
             lifespan="on",
             log_config=None,
