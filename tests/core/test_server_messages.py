@@ -104,6 +104,8 @@ UNREADABLE = {
     "of half a character": ('{"id":"\\ud800","params":FAULT}', None),
     "of a wrong escape": ('{"id":"\\x","params":FAULT}', None),
     "of an answer": ('{"jsonrpc":"2.0","id":7,"result":FAULT}', None),
+    "of an answer with a method": ('{"jsonrpc":"2.0","id":7,"result":{"method":"x","y":FAULT}}', None),
+    "behind an answer": ('{"jsonrpc":"2.0","error":{"x":FAULT},"id":7}', None),
     "in a batch": ('[{"id":7,"params":FAULT}]', None),
 }
 """Messages that cannot be read, by the place of the id, and the id that answers them."""
@@ -119,6 +121,15 @@ def test_what_cannot_be_read_is_answered_with_the_id_that_is_plain_at_one_of_its
         message = read_message(text.replace("FAULT", fault).encode())
         assert isinstance(message, JSONRPCError)
         assert message.id == request_id
+
+
+@pytest.mark.requirement("P1", "ERR-3")
+@pytest.mark.parametrize("arguments", ['{"id":8}', '{"id":8,"x":NaN}', '{"x":"}","id":8}', '{"x":"half,"id":8}'])
+def test_the_id_of_an_argument_is_not_that_of_a_message_whose_end_is_missing(arguments: str) -> None:
+    for missing in ("", '"arguments":'):
+        message = read_message(("{" + CALL + ',"params":' + ("{" if missing else "") + missing + arguments).encode())
+        assert isinstance(message, JSONRPCError)
+        assert message.id is None
 
 
 @pytest.mark.requirement("P1", "ERR-3")

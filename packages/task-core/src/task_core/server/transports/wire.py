@@ -58,6 +58,9 @@ _ID_AT_START: Final = re.compile(rb"\s*\{\s*(?:" + _MEMBER + rb",\s*)*" + _ID + 
 _ID_AT_END: Final = re.compile(rb"[{,]\s*" + _ID + rb"(?:,\s*" + _MEMBER + rb")*\}\s*\Z", re.DOTALL)
 """The id of a message, with nothing but plain members before or behind it."""
 
+_ANSWER: Final = re.compile(rb"\s*\{\s*(?:" + _MEMBER + rb",\s*)*\"(?:result|error)\"\s*:", re.DOTALL)
+"""The beginning of an answer, which no answer is due to: its id is one of the server's."""
+
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no answer could repeat."""
 
@@ -181,7 +184,9 @@ def read_message(data: bytes) -> Incoming | mcp_types.JSONRPCError | None:
             mcp_types.INVALID_REQUEST, f"Send a message that nests less: this one is {error}.", find_id(data)
         )
     except strict_json.NotJson as error:
-        return refusal(mcp_types.PARSE_ERROR, f"Send JSON: {error}.", find_id(data))
+        bare = _without_strings(data)
+        is_whole = bare.count(b"{") == bare.count(b"}")  # else its end may be that of the parameters
+        return refusal(mcp_types.PARSE_ERROR, f"Send JSON: {error}.", find_id(data, is_whole=is_whole))
     if not isinstance(reading.value, dict):
         return refusal(mcp_types.INVALID_REQUEST, "Send one JSON-RPC object at a time; MCP has no batches.")
     if "id" in reading.duplicate_keys:
@@ -197,8 +202,7 @@ def find_id(data: bytes, *, is_whole: bool = True) -> mcp_types.RequestId | None
     """
     start, end = data[:_EDGE], data[-_EDGE:] if is_whole else b""
     found = {match[1] for match in (_ID_AT_START.match(start), _ID_AT_END.search(end)) if match}
-    names = {name for name in (b'"method"', b'"result"', b'"error"') if name in start or name in end}
-    if len(found) == 1 and (b'"method"' in names or not names):
+    if len(found) == 1 and not _ANSWER.match(start):
         with suppress(ValueError):
             return _id_of({"id": json.loads(found.pop())})
     return None
