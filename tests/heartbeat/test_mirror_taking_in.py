@@ -394,7 +394,7 @@ def test_a_call_that_timed_out_of_a_pass_leaves_the_file_to_the_calls_that_have_
     [
         "Never do:", "**Never do**", "__Never do__", "**Never do:**", "*Never do:*", "Never do：", "<b>Never do</b>",
         "Mind this.\nNever do:", "### Never do", "*Never do this*", "Don't do any of these.", "绝不要做", "しない",
-        "- Never do the following:", "* [ ] **Do not:**", "1. Never do:", "> Never do:",
+        "- Never do the following:", "* [ ] **Do not:**", "1. Never do:", "> Never do:", "> **Never do**",
         "> [!WARNING]\n> Never do this", "Forbidden", "Out of scope",
     ],
 )  # fmt: skip
@@ -408,11 +408,38 @@ def test_bullets_under_a_label_are_left_alone_with_it(tmp_path: Path, label: str
 
 
 @pytest.mark.requirement("HB-12")
-@pytest.mark.parametrize("text", ["Just a note.", "See a: b", "a **bold** word", "**a** and **b** too", "10:30"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Just a note.",
+        "<!-- Do not edit below -->",
+        "> Just a note.",
+        "See a: b",
+        "a **bold** word",
+        "**a** and **b** too",
+        "10:30",
+    ],
+)
 def test_other_text_is_no_label(tmp_path: Path, text: str) -> None:
     board = Board.of(tmp_path, section(f"{text}\n\n- buy milk\n"))
     (milk,) = board.call(board.process())
     assert milk.raw_user_request == "buy milk"
+
+
+@pytest.mark.requirement("HB-12", "H3")
+@pytest.mark.parametrize("label", ["Never do:", "Mind this.\n  **Never do**"])
+def test_a_label_that_an_editor_indented_below_an_entry_stays_with_its_bullets(tmp_path: Path, label: str) -> None:
+    board = mirrored(tmp_path, COOL)
+    board.save(section(entry(COOL), f"  {label}\n  - delete mail\n  - [ ] buy anything\n"))
+    assert board.call(board.process()) == []
+    written = board.text
+    assert written.startswith(section(entry(COOL)).removesuffix("\n## B\n"))
+    assert [line.strip() for line in f"{label}\n- delete mail\n- [ ] buy anything".split("\n")] == [
+        line.strip() for line in written.removeprefix(section(entry(COOL)).removesuffix("\n## B\n")).splitlines()[:-2]
+    ]
+    assert board.warnings.take() == []
+    assert board.call(board.process()) == []
+    assert board.text == written
 
 
 @pytest.mark.requirement("HB-12")

@@ -36,9 +36,6 @@ _FORBIDS: Final = re.compile(
 )
 """A word that turns the bullets below it into their contrary."""
 
-_QUOTED_OR_NUMBERED: Final = re.compile(rb" {0,3}(?:>[ \t]*|\d{1,9}[.)][ \t]+)+")
-"""The start of a line in a quote or a numbered item."""
-
 
 @dataclass(frozen=True)
 class TaskSection:
@@ -169,31 +166,23 @@ def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[
             is_labelled = _is_label(lines[block.end - 1])
             units.extend(_read_paragraph(block, lines))
         else:
-            is_labelled = is_labelled or (block.kind is BlockKind.OTHER and _is_marked_label(lines[block.end - 1]))
             for unit in _read_block(block, lines, is_set_apart=is_set_apart):
-                is_labelled = (is_labelled and unit.part is not Part.ENTRY) or _is_forbidding_bullet(unit)
+                is_labelled = (is_labelled and unit.part is not Part.ENTRY) or _is_label_unit(unit)
                 units.append(replace(unit, part=Part.TEXT) if is_labelled and unit.part is Part.BULLET else unit)
     return units
 
 
 def _is_label(line: bytes) -> bool:
     """Return whether a line of text announces the bullets below it: it ends in a colon, is bold, or forbids."""
-    text = line.decode(errors="replace").strip()
+    text = line.decode(errors="replace").strip().lstrip("> ")
     return bool(_BOLD.fullmatch(text) or _ends_in_colon(text) or _FORBIDS.search(text))
 
 
-def _is_marked_label(line: bytes) -> bool:
-    """Return whether a line in a quote is a label, or that of a numbered item ends in a colon."""
-    marker = _QUOTED_OR_NUMBERED.match(line)
-    if marker is None:
-        return False
-    text = line[marker.end() :]
-    return _is_label(text) if b">" in marker[0] else _ends_in_colon(text.decode(errors="replace").strip())
-
-
-def _is_forbidding_bullet(unit: Unit) -> bool:
-    """Return whether a bullet of one line announces bullets beside it that must not be done."""
-    if unit.part is not Part.BULLET or b"\n" in unit.text or unit.item is None:
+def _is_label_unit(unit: Unit) -> bool:
+    """Return whether a quote or other text, or a bullet of one line that forbids, announces the bullets below it."""
+    if unit.item is None:
+        return not unit.text.startswith(b"<!--") and _is_label(unit.text.rpartition(b"\n")[2])
+    if unit.part is not Part.BULLET or b"\n" in unit.text:
         return False
     return _ends_in_colon(unit.item.title) and bool(_FORBIDS.search(unit.item.title))
 
@@ -227,27 +216,28 @@ def _read_block(block: Block, lines: Sequence[bytes], *, is_set_apart: bool) -> 
         return
     item = read_item(text.decode(errors="surrogateescape"), block.offset)
     part = _part_of(item, is_set_apart=is_set_apart)
-    if part is Part.ENTRY and (below := _find_bullets_below(block, lines)):
+    if part is Part.ENTRY and (below := _find_blocks_below(block, lines)):
         end = max(number for number in range(block.start, below[0].start) if lines[number]) + 1
         yield from _read_block(replace(block, end=end), lines, is_set_apart=is_set_apart)
-        for bullet in below:
-            inside = [dedent(line, block.offset) for line in lines[bullet.start : bullet.end]]
-            for unit in _read_block(replace(bullet, start=0, end=len(inside)), inside, is_set_apart=is_set_apart):
-                yield replace(unit, start=bullet.start + unit.start, end=bullet.start + unit.end)
+        for other in below:
+            inside = [dedent(line, block.offset) for line in lines[other.start : other.end]]
+            for unit in _read_block(replace(other, start=0, end=len(inside)), inside, is_set_apart=is_set_apart):
+                yield replace(unit, start=other.start + unit.start, end=other.start + unit.end)
         return
     yield Unit(part, block.start, block.end, text, item, is_set_apart)
 
 
-def _find_bullets_below(entry: Block, lines: Sequence[bytes]) -> list[Block]:
-    """Return the blocks of an entry from the first bullet on that a person added below its closing comment.
+def _find_blocks_below(entry: Block, lines: Sequence[bytes]) -> list[Block]:
+    """Return the blocks of an entry from the first bullet or label on that a person added below its closing comment.
 
-    Editors indent such a bullet by themselves. A field of the entry is not one.
+    Editors indent such a line by themselves. A field of the entry is not one.
     """
     comment = next(number for number in range(entry.start, entry.end) if is_closing_comment(lines[number]))
     blocks = _moved(scan([dedent(line, entry.offset) for line in lines[comment + 1 : entry.end]]), comment + 1)
     for index, block in enumerate(blocks):
         first = dedent(lines[block.start], entry.offset).decode(errors="surrogateescape")
-        if block.kind is BlockKind.BULLET and not read_item(f" {first}", block.offset).is_stray_field:
+        is_bullet = block.kind is BlockKind.BULLET and not read_item(f" {first}", block.offset).is_stray_field
+        if is_bullet or (block.kind is BlockKind.PARAGRAPH and _is_label(lines[block.end - 1])):
             return blocks[index:]
     return []
 
