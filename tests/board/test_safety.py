@@ -167,9 +167,9 @@ def test_an_unknown_action_is_not_found(columns: BoardClient) -> None:
     assert events_of(response) == {}
 
 
-async def test_a_browser_that_goes_away_while_it_sends_leaves_no_traceback(columns: BoardClient) -> None:
-    session = columns.get().request.headers["cookie"]
-    headers = {**columns.headers, "host": f"127.0.0.1:{PORT}", "cookie": session}
+async def post(columns: BoardClient, *received: dict[str, str], **headers: str) -> int:
+    """Send a form, of which the messages ``received`` arrive, and return the status of the answer."""
+    headers = {**columns.headers, "host": f"127.0.0.1:{PORT}", **headers}
     scope: dict[str, Any] = {
         "type": "http",
         "method": "POST",
@@ -178,12 +178,24 @@ async def test_a_browser_that_goes_away_while_it_sends_leaves_no_traceback(colum
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }
     sent: list[Any] = []
+    messages = iter(received)
 
     async def receive() -> dict[str, str]:
-        return {"type": "http.disconnect"}
+        return next(messages)
 
     async def send(message: object) -> None:
         sent.append(message)
 
     await columns.app.build()(scope, receive, send)
-    assert sent[0]["status"] == 400
+    return sent[0]["status"]
+
+
+async def test_a_browser_that_goes_away_while_it_sends_leaves_no_traceback(columns: BoardClient) -> None:
+    session = columns.get().request.headers["cookie"]
+    assert await post(columns, {"type": "http.disconnect"}, cookie=session) == 400
+
+
+async def test_a_stranger_is_refused_before_a_body_is_read(columns: BoardClient) -> None:
+    assert await post(columns) == 403
+    session = columns.get().request.headers["cookie"]
+    assert await post(columns, cookie=session, origin="http://127.0.0.1:1") == 403

@@ -69,13 +69,13 @@ def protect(app: ASGIApp, port: int, keys: Keys) -> ASGIApp:
         "Only this page itself may use it.",
     )
 
-    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await app(scope, receive, send)
-        refused = _refuse(Request(scope), keys)
-        return await (refused or app)(scope, receive, send)
+    limited = RequestBodyLimitMiddleware(app, MAX_BODY)  # it reads the whole body first
 
-    return _with_headers(names.check(RequestBodyLimitMiddleware(handle, MAX_BODY)))
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        refused = _refuse(Request(scope), keys) if scope["type"] == "http" else None
+        await (refused or limited)(scope, receive, send)
+
+    return _with_headers(names.check(handle))
 
 
 def _refuse(request: Request, keys: Keys) -> Response | None:
