@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 import pytest
@@ -40,8 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup() -> None:
-    """Begin every test with the usual umask: a command that a test runs in this process leaves its own behind."""
+    """Begin every test with the usual umask and a log: a command that a test runs in this process changes both."""
     os.umask(0o022)
+    logging.disable(logging.NOTSET)
 
 
 def pytest_sessionfinish() -> None:

@@ -140,12 +140,23 @@ class PostgresServer:
         """Return the address of a database, in the form of ``TASK_STORE``."""
         return f"postgresql://{user}@/{database}?host={self.sockets}"
 
-    def run(self, statement: str) -> None:
-        """Run a statement that needs no database of its own."""
+    def run(self, statement: str) -> object:
+        """Run a statement that needs no database of its own, and return the first value of its answer, if any."""
         import psycopg  # noqa: PLC0415 - an extra of the backend, which may be missing
 
         with psycopg.connect(f"host={self.sockets} user=postgres dbname=template1", autocommit=True) as connection:
-            connection.execute(statement.encode())
+            done = connection.execute(statement.encode())
+            row = done.fetchone() if done.description else None
+            return row[0] if row else None
+
+    def alter(self, change: str) -> None:
+        """Change a setting of the server, such as ``SET port = 1``, and return once it holds for every commit."""
+        before = self.run("SELECT pg_conf_load_time()")
+        self.run(f"ALTER SYSTEM {change}")
+        self.run("SELECT pg_reload_conf()")
+        while self.run("SELECT pg_conf_load_time()") == before:
+            pass
+        self.run("CHECKPOINT")  # the process that makes it tells the others which standbys to wait for
 
     def new_database(self, template: str = "template0") -> str:
         """Create a copy of a database to which nobody is connected, and return its name."""

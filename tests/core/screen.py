@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import select
 import termios
 import threading
 from collections.abc import Iterator
@@ -63,8 +62,7 @@ class Screen:
     def _read(self) -> None:
         with suppress(OSError):  # the end of what was written
             while True:
-                if select.select([self._master], [], [], 0.01)[0]:
-                    self.written += os.read(self._master, 65_536)
+                self.written += os.read(self._master, 65_536)
 
 
 @contextmanager

@@ -205,13 +205,11 @@ def test_a_commit_that_an_orphan_does_not_answer_is_carried_out_by_the_primary(
         store = open_one(pool, tmp_path, lock_seconds=DEADLINE, statement_seconds=1.5)
         check(store, set())
         primary.promote()
-        orphan.run("ALTER SYSTEM SET synchronous_standby_names = 'gone'")  # no commit is answered any more
-        orphan.run("SELECT pg_reload_conf()")
+        orphan.alter("SET synchronous_standby_names = 'gone'")  # no commit is answered any more
         count_up(store, "a")
         check(store, {"a"})
         check(open_one(new_pool(url_of(primary.sockets)), tmp_path), {"a"})
-        orphan.run("ALTER SYSTEM RESET synchronous_standby_names")
-        orphan.run("SELECT pg_reload_conf()")
+        orphan.alter("RESET synchronous_standby_names")
         pool.close()
 
 
