@@ -81,13 +81,14 @@ class BoardTab:
         await self.fill(**fields)
         await expect(self.page.locator("dialog")).not_to_be_visible()
 
-    async def drag(self, source: Locator, target: str) -> None:
-        """Drag a task to what is visible only while something is dragged."""
+    async def drag(self, source: Locator, target: Locator) -> None:
+        """Drag a task to a place, which may be visible only while something is dragged."""
         await source.hover()
         await self.page.mouse.down()
         await self.page.mouse.move(5, 5, steps=3)
-        await self.page.locator(target).hover()
-        await self.page.locator(target).hover()  # a browser says that something is dragged over it the second time
+        await target.hover()
+        await target.hover()  # a browser says that something is dragged over it the second time
+        await expect(target).to_contain_class("over")  # before that, a busy page takes no drop
         await self.page.mouse.up()
 
     async def delay(self, pattern: str) -> Late:

@@ -105,7 +105,7 @@ async def test_a_card_is_dragged_into_another_column(record: ServerRecord, tmp_p
         agent = session.agent()
         task_id = await agent.create("Buy milk")
         tab = await session.tab()
-        await tab.card("Buy milk").drag_to(tab.column(STARTED[record.name]))
+        await tab.drag(tab.card("Buy milk"), tab.column(STARTED[record.name]))
         await expect(tab.column(STARTED[record.name]).locator(".card")).to_have_count(1)
         assert (await agent.get(task_id))["status"] == STARTED[record.name]
         assert tab.faults == []
@@ -270,7 +270,7 @@ async def test_tasks_are_moved_within_a_tree_by_mouse(tmp_path: Path) -> None:
         await shows(tab, "A ..C B")
         await rows.nth(2).drag_to(rows.nth(1), target_position={"x": 100, "y": 3})
         await shows(tab, "A ..B ..C")
-        await tab.drag(rows.nth(2), ".drop-top")
+        await tab.drag(rows.nth(2), tab.page.locator(".drop-top"))
         await shows(tab, "A ..B C")
         assert tab.faults == []
 
@@ -333,7 +333,7 @@ async def test_task_master_takes_tasks_in_and_out(tmp_path: Path) -> None:
         rows = tab.page.locator(".row")
         await rows.nth(1).drag_to(rows.nth(0))
         await shows(tab, "A ..B")
-        await tab.drag(rows.nth(1), ".drop-top")
+        await tab.drag(rows.nth(1), tab.page.locator(".drop-top"))
         await shows(tab, "A B")
         await focus_on(tab, "B")
         await press(tab, "Shift+ArrowUp")

@@ -180,11 +180,11 @@ async def test_a_locked_store_is_shown_and_a_change_says_that_it_is_locked(
         await agent.create("Buy milk")
         tab = await session.tab()
         with record.built(tmp_path).store.transaction():  # pyrefly: ignore  # it has one
-            await tab.card("Buy milk").drag_to(tab.column("in_progress"))
+            await tab.drag(tab.card("Buy milk"), tab.column("in_progress"))
             await expect(tab.saying).to_contain_text("The store was locked for 0.5")
             await expect(tab.column("pending").locator(".card")).to_have_count(1)
         await tab.close_sayings()
-        await tab.card("Buy milk").drag_to(tab.column("in_progress"))
+        await tab.drag(tab.card("Buy milk"), tab.column("in_progress"))
         await expect(tab.column("in_progress").locator(".card")).to_have_count(1)
         assert tab.faults == []
 

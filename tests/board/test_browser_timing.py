@@ -237,7 +237,7 @@ async def test_after_a_move_that_is_refused_the_next_one_is_not_made(tmp_path: P
         await tab.card("Buy milk").locator(".open").focus()
         await tab.page.keyboard.press("Shift+ArrowRight")
         await moved.is_there.wait()
-        await tab.drag(tab.card("Buy milk"), ".column[data-status='done']")
+        await tab.drag(tab.card("Buy milk"), tab.column("done"))
         moved.may_come.set()
         await expect(tab.page.locator(".saying.error")).to_have_count(1)
         shown.may_come.set()

@@ -163,6 +163,7 @@ def test_a_report_that_cannot_be_written_leaves_its_exit_code(
         full.write("x")
 
 
+@pytest.mark.process
 @pytest.mark.requirement("DOC-2")
 @pytest.mark.parametrize(
     ("redirection", "level", "code"), [("| true", "ERROR", 0), (">/dev/full", "loud", 1), (">&- 2>&- <&-", "ERROR", 0)]

@@ -396,6 +396,7 @@ def test_an_address_that_cannot_be_served_is_refused(
     assert capsys.readouterr().err.startswith("cortex-backend: ")
 
 
+@pytest.mark.process
 @pytest.mark.requirement("CX-96", "CX-102")
 def test_a_backend_ends_with_sigterm_and_refuses_what_is_too_long() -> None:
     command = [sys.executable, "-m", "cortex_backend", "serve", "--port", "0"]

@@ -72,6 +72,7 @@ async def test_below_the_last_level_nothing_is_created(served: ServedTree) -> No
     await served.call("createTask", **chain(2, "x"), parentId="L88")
 
 
+@pytest.mark.process
 @pytest.mark.requirement("R1.7", "R5.5")
 async def test_ninety_levels_pass_over_stdio(tmp_path: Path) -> None:
     parameters = StdioServerParameters(

@@ -102,6 +102,7 @@ def test_the_readme_says_where_the_files_of_every_client_go() -> None:
     assert [client for client in CLIENTS if f"| [{client}]({client}) |" not in text] == []
 
 
+@pytest.mark.process
 @pytest.mark.requirement("CLIENT-1")
 @pytest.mark.parametrize("server", COMMANDS)
 def test_a_configuration_starts_its_server(server: str, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(FOLDER / "src"), "NOTES_FILE_PATH": str(folder / "notes.json")}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.long)])
 def test_notes_are_kept_listed_found_and_changed_by_a_second_server(era: Era, tmp_path: Path) -> None:
     with LineClient(era, COMMAND, environment(tmp_path)) as client:
@@ -55,6 +56,7 @@ def test_the_example_offers_what_every_server_does(tmp_path: Path) -> None:
     assert f"- {note['id']}: milk" in boards[2]
 
 
+@pytest.mark.process
 def test_the_commands_come_with_the_core(tmp_path: Path) -> None:
     with LineClient("legacy", COMMAND, environment(tmp_path)) as client:
         client.call("add_note", text="milk")

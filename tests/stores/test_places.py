@@ -227,6 +227,7 @@ def create(shop: Shop, client: LineClient, text: str) -> Message:
     return content
 
 
+@pytest.mark.process
 @pytest.mark.requirement("S4")
 def test_under_the_strictest_umask_all_that_is_made_is_for_its_owner_alone(path: Path) -> None:
     shop = SHOPS[0]
@@ -259,6 +260,7 @@ def test_a_folder_keeps_its_mode_and_what_is_made_in_it_is_private(path: Path, s
     assert (mode(path.parent), mode(path), mode(path.with_name("store.json.lock"))) == (kept, 0o600, 0o600)
 
 
+@pytest.mark.process
 @pytest.mark.requirement("S4")
 def test_without_a_umask_files_and_folders_that_a_server_makes_are_for_their_owner_alone(
     path: Path, shop: Shop

@@ -94,7 +94,9 @@ class Listener:
 
 
 @pytest.mark.requirement("TM-7", "TM-78", "TM-84", "CLI-4")
-@pytest.mark.parametrize(("name", "era"), [("bad", "legacy"), ("huge", "modern")])
+@pytest.mark.parametrize(
+    ("name", "era"), [("bad", "legacy"), pytest.param("huge", "modern", marks=pytest.mark.process)]
+)
 def test_every_tool_says_nothing_but_the_protocol(project: ServedProject, name: str, era: Era) -> None:
     project.write(DOCUMENTS[name])
     environment = {"TASK_MASTER_PROJECT_ROOT": str(project.root), "TASK_MASTER_TOOLS": "all", "LOG_LEVEL": "INFO"}

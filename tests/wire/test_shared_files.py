@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -109,15 +111,37 @@ def refuses_all(client: LineClient, kind: Kind) -> None:
 
 
 @contextmanager
+def kept_young(path: Path) -> Iterator[None]:
+    """Let the file have been written just now, for as long as the block runs."""
+    ended = threading.Event()
+
+    def touch() -> None:
+        while not ended.wait(0.2):
+            os.utime(path)
+
+    with ThreadPoolExecutor(1) as pool:
+        touching = pool.submit(touch)
+        try:
+            yield
+        finally:
+            ended.set()
+        touching.result()
+
+
+@contextmanager
 def written_slowly(path: Path, data: bytes) -> Iterator[None]:
-    """Let a shell empty the file before the block, and write it after the block."""
+    """Let a shell empty the file before the block, and write it after the block.
+
+    An empty file that has been at rest for some seconds is a new store, so this one never is, however slow the block.
+    """
     source = path.with_name("source")
     source.write_bytes(data)
     command = ("sh", "-c", SLOWLY, str(source), str(path))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as shell:
         assert shell.stderr
         assert shell.stderr.readline() == b"opened\n"
-        yield
+        with kept_young(path):
+            yield
         shell.communicate(b"go\n")
     source.unlink()
 
