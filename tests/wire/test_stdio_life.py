@@ -28,6 +28,13 @@ def client() -> Iterator[LineClient]:
         yield connected
 
 
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[LineClient]:
+    """A server for the tests that leave it as it was: each reads all that it is sent."""
+    with LineClient(environment={"LOG_LEVEL": "INFO"}) as connected:
+        yield connected
+
+
 def text_of(answer: Message) -> object:
     result = answer["result"]
     assert isinstance(result, dict)
@@ -44,25 +51,17 @@ async def test_the_sdks_own_client_works_in_both_eras(mode: str) -> None:
 
 
 @pytest.mark.requirement("TOOL-5")
-def test_a_result_is_the_same_object_as_data_and_as_compact_text(client: LineClient) -> None:
-    result = client.call("echo", text="naïve 🙂")
+def test_a_result_is_the_same_object_as_data_and_as_compact_text(lasting: LineClient) -> None:
+    result = lasting.call("echo", text="naïve 🙂")
     assert result["structuredContent"] == {"text": "naïve 🙂"}
     assert result["content"] == [{"type": "text", "text": '{"text":"naïve 🙂"}'}]
 
 
 @pytest.mark.requirement("TOOL-7", "TOOL-6")
-def test_a_thousand_calls_at_once_are_all_answered() -> None:
-    with LineClient() as connected:
-        connected.write(b"".join(connected.call_line(number, "echo", text=str(number)) for number in range(1_000)))
-        answers = connected.collect(range(1_000))
+def test_a_thousand_calls_at_once_are_all_answered(lasting: LineClient) -> None:
+    lasting.write(b"".join(lasting.call_line(number, "echo", text=str(number)) for number in range(1_000)))
+    answers = lasting.collect(range(1_000))
     assert [text_of(answers[number]) for number in range(1_000)] == [str(number) for number in range(1_000)]
-
-
-@pytest.mark.requirement("TOOL-7", "C2")
-def test_calls_that_wait_do_not_hold_up_ping_and_the_list_of_tools(client: LineClient) -> None:
-    client.write(b"".join(client.call_line(number, "wait", seconds=600) for number in range(100)))
-    assert client.request("ping")["result"] == {}
-    assert "result" in client.request("tools/list")
 
 
 @pytest.mark.requirement("TOOL-7")
@@ -75,12 +74,12 @@ def test_a_call_that_was_cancelled_is_not_waited_for(client: LineClient) -> None
 
 
 @pytest.mark.requirement("TOOL-7")
-def test_a_client_that_reads_late_loses_nothing_and_is_read_meanwhile(client: LineClient) -> None:
+def test_a_client_that_reads_late_loses_nothing_and_is_read_meanwhile(lasting: LineClient) -> None:
     ids = range(100)
-    client.write(b"".join(client.call_line(number, "repeat", text="x", times=100_000) for number in ids))
+    lasting.write(b"".join(lasting.call_line(number, "repeat", text="x", times=100_000) for number in ids))
     # Far more than a pipe holds: this returns only because the server reads on while nobody reads its answers.
-    client.write(b'{"jsonrpc":"2.0","method":"notifications/none"}\n' * 20_000)
-    answers = client.collect(ids)
+    lasting.write(b'{"jsonrpc":"2.0","method":"notifications/none"}\n' * 20_000)
+    answers = lasting.collect(ids)
     assert all(text_of(answers[number]) == "x" * 100_000 for number in ids)
 
 
@@ -97,21 +96,19 @@ def test_reading_pauses_when_a_client_never_reads_and_goes_on_when_it_does() -> 
 
 
 @pytest.mark.requirement("CLI-4", "S4")
-def test_what_a_tool_prints_goes_to_stderr_and_what_it_reads_is_empty(client: LineClient) -> None:
-    assert client.call("chatter", text="stray words")["structuredContent"] == {"text": "b''"}
-    client.close_input()
-    assert (client.rest(), client.exit_code()) == ([], 0)
-    assert client.log.count("stray words") == 2
+def test_what_a_tool_prints_goes_to_stderr_and_what_it_reads_is_empty(lasting: LineClient) -> None:
+    assert lasting.call("chatter", text="stray words")["structuredContent"] == {"text": "b''"}
+    assert lasting.request("ping")["result"] == {}  # the next message: nothing was printed among them
+    assert lasting.log.count("stray words") == 2
 
 
 @pytest.mark.requirement("CLI-4", "ERR-1")
-def test_a_fault_in_a_tool_is_logged_with_its_place_and_without_any_text_of_the_call() -> None:
-    with LineClient(environment={"LOG_LEVEL": "INFO"}) as connected:
-        connected.call("echo", text="secret plan")
-        assert "secret plan" not in json.dumps(connected.call("crash", text="secret plan"))
-        assert "The tool crash failed with RuntimeError" in connected.log
-        assert "toy_server.py" in connected.log
-        assert "secret plan" not in connected.log
+def test_a_fault_in_a_tool_is_logged_with_its_place_and_without_any_text_of_the_call(lasting: LineClient) -> None:
+    lasting.call("echo", text="secret plan")
+    assert "secret plan" not in json.dumps(lasting.call("crash", text="secret plan"))
+    assert "The tool crash failed with RuntimeError" in lasting.log
+    assert "toy_server.py" in lasting.log
+    assert "secret plan" not in lasting.log
 
 
 @pytest.mark.requirement("P3", "CLI-4")
@@ -134,25 +131,19 @@ def test_only_the_debug_log_quotes_the_message_of_a_fault() -> None:
 
 
 @pytest.mark.requirement("S4")
-def test_new_files_are_for_their_owner_only(client: LineClient) -> None:
-    assert client.call("umask", text="")["structuredContent"] == {"text": "77"}
+def test_new_files_are_for_their_owner_only(lasting: LineClient) -> None:
+    assert lasting.call("umask", text="")["structuredContent"] == {"text": "77"}
 
 
 @pytest.mark.requirement("CLI-5", "P3", "TOOL-6")
 @BOTH_ERAS
-def test_calls_in_flight_are_answered_after_the_input_has_ended(era: Era) -> None:
+def test_calls_in_flight_and_a_last_line_without_a_line_break_are_answered_after_the_input_has_ended(era: Era) -> None:
     with LineClient(era) as connected:
-        connected.write(b"".join(connected.call_line(number, "wait", seconds=0.3) for number in range(20)))
+        lines = b"".join(connected.call_line(number, "wait", seconds=0.3) for number in range(20))
+        connected.write(lines.rstrip(b"\n"))
         connected.close_input()
         answers = {message["id"]: text_of(message) for message in connected.rest()}
         assert (answers, connected.exit_code()) == (dict.fromkeys(range(20), "free"), 0)
-
-
-@pytest.mark.requirement("CLI-5")
-def test_a_last_line_without_a_line_break_is_answered(client: LineClient) -> None:
-    client.write(client.call_line(7, "echo", text="a").rstrip(b"\n"))
-    client.close_input()
-    assert [message["id"] for message in client.rest()] == [7]
 
 
 def signalled(number: signal.Signals) -> Callable[[LineClient], None]:
@@ -182,32 +173,21 @@ def test_an_idle_server_ends_at_once_with_exit_code_0(client: LineClient, end: C
     assert client.log == ""
 
 
-@pytest.mark.requirement("CLI-5", "P3", "C2")
+@pytest.mark.requirement("CLI-5", "P3", "C2", "TOOL-7")
 @ENDINGS
-def test_a_server_ends_in_time_while_calls_hang_and_wait(client: LineClient, end: Callable[[LineClient], None]) -> None:
-    client.write(b"".join(client.call_line(number, "wait", seconds=600) for number in range(60)))
-    client.write(client.call_line(60, "hang", seconds=600))
-    client.request("ping")
+def test_calls_that_wait_and_hang_hold_up_neither_other_requests_nor_the_end_and_are_answered_then(
+    client: LineClient, end: Callable[[LineClient], None]
+) -> None:
+    client.write(client.call_line(0, "hang", seconds=600))
+    client.write(b"".join(client.call_line(number, "wait", seconds=600) for number in range(1, 100)))
+    assert client.request("ping")["result"] == {}
+    assert "result" in client.request("tools/list")
     end(client)
+    if end is not LineClient.close_output:
+        answers = {message["id"]: message for message in client.rest()}
+        assert answers.pop(0)["error"] == {"code": -32000, "message": "Connection closed"}
+        assert {number: text_of(answer) for number, answer in answers.items()} == dict.fromkeys(range(1, 100), "closed")
     assert client.exit_code() == 0
-
-
-@pytest.mark.requirement("CLI-5", "P3")
-def test_calls_that_wait_for_the_store_are_answered_at_the_end(client: LineClient) -> None:
-    client.write(client.call_line(1, "wait", seconds=600))
-    client.request("ping")
-    client.process.terminate()
-    assert [text_of(message) for message in client.rest()] == ["closed"]
-
-
-@pytest.mark.requirement("P3")
-def test_a_call_that_hangs_learns_that_the_connection_is_closed(client: LineClient) -> None:
-    client.write(client.call_line(1, "hang", seconds=600))
-    client.request("ping")
-    client.close_input()
-    assert [(message["id"], message["error"]) for message in client.rest()] == [
-        (1, {"code": -32000, "message": "Connection closed"})
-    ]
 
 
 @pytest.mark.requirement("P3")
@@ -258,19 +238,20 @@ def test_an_idle_server_uses_no_time(client: LineClient) -> None:
     assert ticks() - before <= os.sysconf("SC_CLK_TCK") / 100
 
 
-def lines_of(client: LineClient, count: int) -> bytes:
-    return b"".join(
-        [
-            client.line("initialize", INITIALIZE, 0),
-            *[client.call_line(number, "echo", text=str(number)) for number in range(1, count)],
-        ]
-    )
+def lines_of(count: int) -> bytes:
+    """Return a file of requests: one that begins, and calls."""
+    calls = [("tools/call", {"name": "echo", "arguments": {"text": str(number)}}) for number in range(1, count)]
+    messages = [
+        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for number, (method, params) in enumerate([("initialize", INITIALIZE), *calls])
+    ]
+    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
 
 @pytest.mark.requirement("CLI-5", "P1")
-def test_a_file_of_requests_is_answered_into_a_file(client: LineClient, tmp_path: Path) -> None:
+def test_a_file_of_requests_is_answered_into_a_file(tmp_path: Path) -> None:
     requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
-    requests.write_bytes(lines_of(client, 200))
+    requests.write_bytes(lines_of(200))
     with requests.open("rb") as source, answers.open("wb") as sink:
         assert subprocess.run(TOY, stdin=source, stdout=sink, timeout=PATIENCE, check=True).returncode == 0
     assert {json.loads(line)["id"] for line in answers.read_text("utf-8").splitlines()} == set(range(200))
@@ -282,18 +263,18 @@ def test_an_empty_input_ends_the_server() -> None:
 
 
 @pytest.mark.requirement("P3")
-def test_a_server_without_the_standard_streams_ends_well(client: LineClient) -> None:
+def test_a_server_without_the_standard_streams_ends_well() -> None:
     command = ["sh", "-c", 'exec "$0" "$1" <&- >&- 2>&-', *TOY]
-    assert subprocess.run(command, input=lines_of(client, 5), timeout=PATIENCE, check=True).returncode == 0
+    assert subprocess.run(command, input=lines_of(5), timeout=PATIENCE, check=True).returncode == 0
 
 
 @pytest.mark.requirement("TOOL-6", "P3")
-def test_one_socket_may_carry_both_directions_until_the_client_closes_it(client: LineClient) -> None:
+def test_one_socket_may_carry_both_directions_until_the_client_closes_it() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, subprocess.Popen(TOY, stdin=theirs.fileno(), stdout=theirs.fileno()) as process:
         theirs.close()
         ours.settimeout(PATIENCE)
-        ours.sendall(lines_of(client, 3))
+        ours.sendall(lines_of(3))
         with ours.makefile("rb", buffering=0) as stream:
             assert {json.loads(stream.readline())["id"] for _ in range(2)} <= {0, 1, 2}
         ours.close()
@@ -301,11 +282,11 @@ def test_one_socket_may_carry_both_directions_until_the_client_closes_it(client:
 
 
 @pytest.mark.requirement("TOOL-6")
-def test_a_person_at_a_terminal_is_answered(client: LineClient) -> None:
+def test_a_person_at_a_terminal_is_answered() -> None:
     ours, theirs = os.openpty()
     with subprocess.Popen(TOY, stdin=theirs, stdout=subprocess.PIPE) as process:
         os.close(theirs)
-        os.write(ours, lines_of(client, 2))
+        os.write(ours, lines_of(2))
         assert process.stdout
         assert {json.loads(process.stdout.readline())["id"] for _ in range(2)} == {0, 1}
         os.close(ours)
