@@ -44,6 +44,12 @@ class _Recorder:
         self.steps: list[Step] = []
         self.is_on = False
 
+    def begin(self) -> None:
+        """Record the calls of all threads from now on: to have profiled the imports too would take most of the time."""
+        self.is_on = True
+        if sys.version_info >= (3, 12):  # older ones can profile no thread that has begun
+            threading.setprofile_all_threads(self.profile)
+
     def profile(self, frame: FrameType, event: str, _: object) -> None:
         if self.is_on and event == "call" and _module_of(frame.f_code.co_filename):
             way = [*_way_to(frame)][::-1]
@@ -79,7 +85,8 @@ def _talk(record: ServerRecord, recorder: _Recorder, to_server: int, from_server
         answers.readline()
         send("notifications/initialized", {})
         for number in (1, 2, 3):  # the first ones load what is loaded late
-            recorder.is_on = number == 3
+            if number == 3:
+                recorder.begin()
             send("tools/call", {"name": record.create, "arguments": {record.text: "Rest"}}, id=number)
             if '"isError":true' in (answer := answers.readline()):
                 raise ValueError(answer)
@@ -97,10 +104,11 @@ def main(package: str, folder: str) -> None:
     os.dup2(sink, 1)
     run = import_module(f"{package}.__main__").main
     recorder = _Recorder()
-    threading.setprofile(recorder.profile)
+    if sys.version_info < (3, 12):
+        threading.setprofile(recorder.profile)
+        sys.setprofile(recorder.profile)
     threading.Thread(target=_talk, args=(record, recorder, to_server, from_server), daemon=True).start()
     vars(os)["_exit"] = sys.exit  # else an idle thread would take the trace with it
-    sys.setprofile(recorder.profile)
     try:
         run()
     finally:
