@@ -55,6 +55,7 @@ def test_the_commands_work_on_the_project(
     assert project.files == before
 
 
+@pytest.mark.process
 @pytest.mark.requirement("CLI-1")
 def test_it_starts_on_a_terminal_even_where_there_is_no_project(tmp_path: Path) -> None:
     environment = {**os.environ, "TASK_MASTER_PROJECT_ROOT": str(tmp_path / "nowhere")}

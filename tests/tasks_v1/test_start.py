@@ -144,6 +144,7 @@ def test_the_help_lists_the_variables_with_their_defaults(tmp_path: Path) -> Non
     assert "LOG_LEVEL" in done.stdout
 
 
+@pytest.mark.process
 @pytest.mark.requirement("CLI-1", "TOOL-6")
 async def test_a_process_serves_on_stdio_and_the_next_one_goes_on(served: ServedStore) -> None:
     command = StdioServerParameters(
