@@ -288,4 +288,19 @@ def test_a_client_whose_connection_broke_has_said_nothing() -> None:
         assert answer_while_loading(load, Greeting(GREETING)) == ("loaded", NOTHING_HEARD)
 
 
+@pytest.mark.requirement("START-1")
+def test_nobody_is_greeted_on_a_stdout_that_may_take_half_an_answer() -> None:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(0)
+    before = threading.enumerate()
+
+    def load() -> str:
+        theirs.sendall(HELLO + b"not JSON\n")  # after which a greeting would end
+        end_threads_after(before)
+        return "loaded"
+
+    with ours, theirs, standard_streams(ours.fileno(), ours.fileno()):
+        assert answer_while_loading(load, Greeting(GREETING)) == ("loaded", NOTHING_HEARD)
+
+
 GREETING = description_of(Shelf().server.sdk)

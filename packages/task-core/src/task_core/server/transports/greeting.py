@@ -155,9 +155,10 @@ class Greeting:
 def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
     """Do ``work`` and return its result, while a thread answers the first requests; what it read is returned too.
 
-    Stdin is read and stdout written only if both are pipes or sockets, which can be left at any time.
+    Stdin is read and stdout written only if both are pipes or sockets, which can be left at any time, and if stdout
+    takes each answer whole: in non-blocking mode it would take what it has room for.
     """
-    if not (_is_watchable(0) and _is_watchable(1)):
+    if not (_is_watchable(0) and _is_watchable(1) and os.get_blocking(1)):
         return work(), NOTHING_HEARD
     stopped, stop = os.pipe()
     data, answered = bytearray(), list[_RequestId]()
