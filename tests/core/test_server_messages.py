@@ -100,6 +100,8 @@ UNREADABLE = {
     "behind the parameters": ("{" + CALL + ',"params":{"x":FAULT},"id":"é\\u00e9","jsonrpc":"2.0"}', "éé"),
     "within the parameters": ("{" + CALL + ',"params":{"x":FAULT,"id":8}}', None),
     "in two places": ('{"id":7,"params":FAULT,"id":8}', None),
+    "twice behind the parameters": ('{"params":FAULT,"id":7,"id":8}', None),
+    "before a method of that name": ('{"params":FAULT,"id":7,"method":"id"}', 7),
     "of no form": ('{"id":1.5,"params":FAULT}', None),
     "of half a character": ('{"id":"\\ud800","params":FAULT}', None),
     "of a wrong escape": ('{"id":"\\x","params":FAULT}', None),

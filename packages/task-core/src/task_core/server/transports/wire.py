@@ -61,6 +61,10 @@ _ID_AT_END: Final = re.compile(rb"[{,]\s*" + _ID + rb"(?:,\s*" + _MEMBER + rb")*
 _ANSWER: Final = re.compile(rb"\s*\{\s*(?:" + _MEMBER + rb",\s*)*\"(?:result|error)\"\s*:", re.DOTALL)
 """The beginning of an answer, which no answer is due to: its id is one of the server's."""
 
+_ID_KEY: Final = re.compile(rb'[{,]\s*"id"\s*:')
+_TRIES: Final = 4
+"""Places near the end at which an id may begin: of thousands, each would cost a look at all that follows."""
+
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no answer could repeat."""
 
@@ -201,7 +205,9 @@ def find_id(data: bytes, *, is_whole: bool = True) -> mcp_types.RequestId | None
     looks like an answer is not used: the client could have a request with the same id.
     """
     start, end = data[:_EDGE], data[-_EDGE:] if is_whole else b""
-    found = {match[1] for match in (_ID_AT_START.match(start), _ID_AT_END.search(end)) if match}
+    keys = [*_ID_KEY.finditer(end)][-_TRIES:]
+    matches = [_ID_AT_START.match(start), *(_ID_AT_END.match(end, key.start()) for key in keys)]
+    found = {match[1] for match in matches if match}
     if len(found) == 1 and not _ANSWER.match(start):
         with suppress(ValueError):
             return _id_of({"id": json.loads(found.pop())})
