@@ -173,7 +173,7 @@ async def _read_body(request: Request) -> tuple[bytes, int]:
                     return bytes(body), 413
     except TimeoutError:
         return bytes(body), 408
-    is_acceptable = "accept" not in request.headers or any(check_accept_headers(request))
+    is_acceptable = "accept" not in request.headers or check_accept_headers(request)[0]
     return bytes(body), 0 if is_acceptable else 406
 
 
