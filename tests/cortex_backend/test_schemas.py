@@ -202,7 +202,20 @@ def test_names_comments_and_addresses_keep_their_bounds() -> None:
 
 
 @pytest.mark.requirement("CX-11", "CX-15")
-@pytest.mark.parametrize("blank", [" ", "\u3000", "\u200b\u2060", "\ufeff", "\xad \xa0", "\u202e", "\u2800"])
+@pytest.mark.parametrize(
+    "blank",
+    [
+        " ",
+        "\u3000",
+        "\u200b\u2060",
+        "\ufeff",
+        "\xad \xa0",
+        "\u202e",
+        "\u2800",
+        "\u034f\u061c",
+        "\u115f\u1160\uffa0\ufe0f",
+    ],
+)
 def test_text_in_which_nothing_can_be_seen_is_blank(blank: str) -> None:
     assert not accepts(TaskDraft, {**TASK, "title": blank})
     assert not accepts(TaskPatch, {"title": blank})

@@ -34,7 +34,10 @@ __all__ = [
 _CONTROL: Final = "\\x00-\\x1f\\x7f-\\x9f\u2028\u2029"
 """Control characters and line separators, in a class of characters."""
 
-_BLANK: Final = " \\xa0\\xad\u1680\u2000-\u200f\u202a-\u202f\u205f-\u206f\u2800\u3000\u3164\ufeff"
+_BLANK: Final = (
+    " \\xa0\\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u202a-\u202f\u205f-\u206f\u2800"
+    "\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+)
 """Characters that leave nothing to see, in a class of characters."""
 
 _SEEN: Final = f"[^{_CONTROL}]*[^{_CONTROL}{_BLANK}][^{_CONTROL}]*"
