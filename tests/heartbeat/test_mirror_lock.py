@@ -83,6 +83,26 @@ def test_a_pass_of_its_own_waits_for_the_lock_as_long_as_another_process_has_it(
     assert len(board.tasks) == 1
 
 
+@pytest.mark.requirement("HB-18", "C5")
+def test_while_a_pass_of_its_own_waits_for_its_turn_no_other_is_planned(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(timer: threading.Timer) -> None:
+        planned_by.append(threading.current_thread())
+        real(timer)
+
+    planned_by: list[threading.Thread] = []
+    real = threading.Thread.start
+    monkeypatch.setattr(threading.Timer, "start", start)
+    process = board.process()
+    with board.path.open("a"):
+        board.call(process)
+        with process.transaction():
+            wait_for_turn(*(thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)))
+    assert planned_by.count(threading.current_thread()) == 1
+    wait_until(process.is_current)
+
+
 @pytest.mark.requirement("HB-18")
 def test_a_call_plans_again_what_no_thread_could_be_started_for(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(_: threading.Thread) -> None:

@@ -9,7 +9,7 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -146,17 +146,16 @@ class MirroredFile(TaskFile):
                     self._plan()
 
     def _plan(self) -> None:
-        """Make another pass soon, without a call, unless one is planned already; retry if it fails."""
-        if not (self._timer or self._is_over):
+        """Make another pass soon, without a call, unless one is planned already or waits; retry if it fails."""
+        planned = self._timer
+        is_planned = planned is not None and planned.is_alive() and planned is not threading.current_thread()
+        if not (is_planned or self._is_over):
             self._timer = threading.Timer(_PAUSE_SECONDS, self._sync_again)
             self._timer.daemon = True
-            try:
+            with suppress(RuntimeError):  # no thread can be started: the next call plans again
                 self._timer.start()
-            except RuntimeError:  # no thread can be started: the next call plans again
-                self._timer = None
 
     def _sync_again(self) -> None:
-        self._timer = None
         try:
             with self._hold_pass() as sync, sync.transaction():
                 pass
