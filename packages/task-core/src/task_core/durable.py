@@ -125,15 +125,10 @@ def sweep_temporary(path: Path) -> bool:
     """Remove temporary files that a killed process left beside ``path`` (D3), and return whether all are gone."""
     folder, name = os.path.split(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.tmp")
-    left = 1
     with suppress(OSError), os.scandir(folder) as entries:
         stale = [entry.path for entry in entries if pattern.fullmatch(entry.name)]
-        left = len(stale)
-        for name in stale:
-            with suppress(OSError):
-                os.unlink(name)
-                left -= 1
-    return not left
+        return all([*map(_is_removed, stale)])  # all of them, although one cannot be removed
+    return False
 
 
 @contextmanager
