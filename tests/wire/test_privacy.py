@@ -123,11 +123,24 @@ def call_all(shop: Shop, client: LineClient) -> None:
     assert task_id
 
 
-@pytest.mark.requirement("CLI-4", "S4")
+def check_nothing_reveals_the_environment(client: LineClient, shop: Shop, folder: Path) -> None:
+    shown = [client.request("initialize", INITIALIZE)] if client.era == "legacy" else []
+    shown += [client.request("tools/list"), client.call(shop.record.list)]
+    shown += [client.call("nothing"), client.call(shop.record.create)]
+    said = json.dumps(shown) + client.log
+    assert CANARY not in said
+    assert str(folder) not in said
+    assert os.environ["PATH"] not in said
+
+
+@pytest.mark.requirement("CLI-4", "S4", "ERR-1")
 @pytest.mark.parametrize(("shop", "era"), [*zip(SHOPS, ["legacy", "modern", "legacy"], strict=True)])
-def test_no_text_of_a_task_and_no_argument_reaches_the_log(tmp_path: Path, shop: Shop, era: Era) -> None:
+def test_no_text_of_a_task_no_argument_and_nothing_of_the_environment_reaches_the_log(
+    tmp_path: Path, shop: Shop, era: Era
+) -> None:
     path = tmp_path / "store.json"
     with LineClient(era, shop.record.module_command, environment(shop, path)) as client:
+        check_nothing_reveals_the_environment(client, shop, tmp_path)
         call_all(shop, client)
         offend(client)
         path.with_name("HEARTBEAT.md").write_text(
@@ -180,20 +193,6 @@ def test_no_text_of_a_task_comes_back_in_an_error_of_postgresql_that_quotes_it(t
         log = client.log
     assert "violates check constraint" in str(refused)
     assert CANARY not in log + str(refused)
-
-
-@pytest.mark.requirement("CLI-4", "S4", "ERR-1")
-def test_no_answer_and_no_log_reveals_the_environment(tmp_path: Path) -> None:
-    shop = SHOPS[0]
-    path = tmp_path / "store.json"
-    with LineClient("legacy", shop.record.module_command, environment(shop, path)) as client:
-        shown = [client.request("initialize", INITIALIZE), client.request("tools/list")]
-        shown += [client.call(shop.record.list), client.call("nothing"), client.call(shop.record.create)]
-        log = client.log
-    told = json.dumps(shown) + log
-    assert CANARY not in told
-    assert str(tmp_path) not in told
-    assert os.environ["PATH"] not in told
 
 
 @pytest.mark.requirement("CLI-4", "S4")
