@@ -99,6 +99,7 @@ _PACKAGING: Final = {
 
 _AGENT: Final = {
     "PE-17": "text is accepted for a number or a boolean; a list that came as text with commas is reported",
+    "PE-18": "an error names the arguments there are and where one belongs; a status may be written another way",
 }
 
 _DEPLOYMENT: Final = {

@@ -25,6 +25,25 @@ class Call(Arguments):
     members: Annotated[dict[str, JsonValue] | None, BeforeValidator(decode_object)] = None
 
 
+@pytest.mark.requirement("PE-18")
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ("in-progress", "in_progress"),
+        (" In Progress ", "in_progress"),
+        ("INPROGRESS", "in_progress"),
+        ("Done", "done"),
+        ("don", None),
+        ("re do", None),
+        ("", None),
+        (5, None),
+        (None, None),
+    ],
+)
+def test_a_word_may_be_written_another_way_if_only_one_is_meant(value: object, word: str | None) -> None:
+    assert fields.match_word(value, ["in_progress", "done", "re-do", "redo"]) == word
+
+
 @pytest.mark.requirement("TOOL-2")
 def test_arguments_are_closed_strict_and_frozen() -> None:
     class Strict(Arguments):

@@ -236,8 +236,24 @@ def test_an_argument_in_the_wrong_place_comes_with_the_right_one(
 
 def test_an_unknown_argument_that_is_like_no_other_comes_without_a_suggestion() -> None:
     error = refused({"title": "a", "zzz": 1})
-    assert fields(error) == {"zzz": "This argument does not exist."}
+    known = "title, status, several, notes, parts, extra, text, even, share, quick, labels"
+    assert fields(error) == {"zzz": f"This argument does not exist. There are: {known}."}
     assert "near" not in error.details
+
+
+@pytest.mark.requirement("PE-18")
+@pytest.mark.parametrize(
+    ("arguments", "path", "message"),
+    [
+        ({"titel": "b"}, "titel", "This argument does not exist. Did you mean 'title'? There are: title, status"),
+        ({"parts": [{"name": "p", "zzz": 1}]}, "parts.0.zzz", "This argument does not exist. There are: name, size."),
+        ({"yyy": 1, "zzz": 1}, "zzz", "This argument does not exist."),
+    ],
+)
+def test_an_unknown_argument_teaches_which_there_are(arguments: dict[str, JsonValue], path: str, message: str) -> None:
+    found = fields(refused({"title": "a", **arguments}))[path]
+    assert found.startswith(message)
+    assert ("There are" in found) is ("There are" in message)
 
 
 def test_a_rule_of_the_model_uses_its_own_words() -> None:

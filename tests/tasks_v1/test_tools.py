@@ -154,13 +154,13 @@ async def test_a_cursor_goes_on_where_the_page_before_ended_also_after_a_restart
 
 REFUSED_LISTS: list[tuple[dict[str, JsonValue], str, str]] = [
     ({"status": "cancelled"}, "status.0", "canceled. Did you mean 'canceled'"),
-    ({"status": ["done", "in-progress"]}, "status.1", "Did you mean 'in_progress'"),
+    ({"status": ["done", "in-progres"]}, "status.1", "Did you mean 'in_progress'"),
     ({"status": 5}, "status", "list"),
-    ({"category": "Tech"}, "category", "Did you mean 'tech'"),
+    ({"category": "Techh"}, "category", "Did you mean 'tech'"),
     ({"order_by": "priority"}, "order_by", "created_at_desc, .* Did you mean 'priority_desc'"),
     ({"limit": 0}, "limit", "greater than or equal to 1"),
     ({"limit": 101}, "limit", "less than or equal to 100"),
-    ({"limit": "20"}, "limit", "integer"),
+    ({"limit": "twenty"}, "limit", "integer"),
     ({"query": "x" * 100_001}, "query", "100,000"),
     ({"tags_any": ["x" * 51]}, "tags_any.0", "50"),
     ({"topic_id": "A"}, "topic_id", "lower-case"),
@@ -210,7 +210,7 @@ async def test_a_transition_that_is_not_allowed_changes_nothing(served: ServedSt
 async def test_a_status_that_is_not_known_is_answered_with_the_list_and_the_nearest(served: ServedStore) -> None:
     task = await served.task("create_task", title="x")
     with pytest.raises(ToolFailed, match=r"pending, in_progress, done, canceled. Did you mean 'done'\?"):
-        await served.call("update_task_status", id=task["id"], status="Done")
+        await served.call("update_task_status", id=task["id"], status="Donne")
 
 
 @pytest.mark.requirement("V1-5")

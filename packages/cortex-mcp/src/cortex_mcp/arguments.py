@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from task_core.fields import Arguments, AsInteger, OneLine, as_integer, invalid_value, line, text, texts
+from task_core.fields import Arguments, AsInteger, OneLine, as_integer, invalid_value, line, match_word, text, texts
 from task_core.text import nearest
 
 __all__ = [
@@ -40,8 +40,8 @@ def parse_task_id(value: object) -> object:
 
 
 def _status(value: object) -> str:
-    if isinstance(value, str) and value in STATUSES:
-        return value
+    if found := match_word(value, STATUSES):
+        return found
     near = nearest(value, STATUSES) if isinstance(value, str) else []
     hint = f" Did you mean '{near[0]}'?" if near else ""
     raise invalid_value(f"Give some of {', '.join(STATUSES)}.{hint}")

@@ -27,6 +27,7 @@ from task_core.fields import (
     TextList,
     decode_object,
     invalid_value,
+    match_word,
     text,
 )
 from task_core.models import as_utc
@@ -38,10 +39,10 @@ _DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 
 def _status(value: object) -> object:
-    try:
-        return HeartbeatStatus(value)
-    except ValueError:
-        raise invalid_value(f"Give one of {', '.join(status.value for status in HeartbeatStatus)}.") from None
+    words = [status.value for status in HeartbeatStatus]
+    if found := match_word(value, words):
+        return HeartbeatStatus(found)
+    raise invalid_value(f"Give one of {', '.join(words)}.")
 
 
 def _moment(value: object) -> object:

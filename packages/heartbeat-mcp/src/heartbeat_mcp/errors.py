@@ -37,9 +37,13 @@ class ReadOnlyField(TaskError):
 class ReservedField(TaskError):
     """An extra field has the name of a predefined one."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        advice: str = " or choose another name: it is a predefined field, not an extra one.",
+    ) -> None:
         super().__init__(
-            f"Leave out {quote_names(names)} or choose another name: it is a predefined field, not an extra one.",
+            f"Leave out {quote_names(names)}{advice}",
             make_details("fields", names),
         )
 

@@ -97,7 +97,8 @@ class HeartbeatService:
             PathOutsideWorkspace: the reference leads outside.
         """
         if reserved := [name for name in arguments.other if name in PREDEFINED_FIELDS]:
-            raise ReservedField(reserved)
+            advice = ": a task starts Pending. Once it is created, change it with task_update, in `updates`."
+            raise ReservedField(reserved, advice)
         extra = merge_extra_fields({}, arguments.extra_fields or {}, arguments.other)
         if arguments.raw_reference is not None:
             self._check_reference("raw_reference", arguments.raw_reference)

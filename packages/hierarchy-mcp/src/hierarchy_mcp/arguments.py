@@ -18,6 +18,7 @@ from task_core.fields import (
     decode_object,
     invalid_value,
     line,
+    match_word,
     text,
 )
 
@@ -56,10 +57,9 @@ def _subtasks(value: object) -> object:
 
 
 def _status(value: object) -> object:
-    try:
-        return HierarchyStatus(value)
-    except ValueError:
-        raise invalid_value("Give 'todo'; call startTask for in_progress and completeTask for done.") from None
+    if found := match_word(value, [status.value for status in HierarchyStatus]):
+        return HierarchyStatus(found)
+    raise invalid_value("Give 'todo'; call startTask for in_progress and completeTask for done.")
 
 
 def _check_optional_id(value: object) -> str:

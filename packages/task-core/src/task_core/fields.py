@@ -5,7 +5,7 @@ is wrong with it (TOOL-2, TOOL-3). A repeated key in a JSON string leaves the va
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
@@ -32,6 +32,7 @@ __all__ = [
     "decode_object",
     "invalid_value",
     "line",
+    "match_word",
     "parse_json",
     "text",
     "texts",
@@ -96,6 +97,16 @@ def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
     return found
 
 
+def match_word(value: object, words: Iterable[str]) -> str | None:
+    """Return the one of ``words`` that is ``value`` but for case, hyphens, underscores and spaces, or None (PE-18)."""
+    found = [word for word in words if isinstance(value, str) and _bare(word) == _bare(value)]
+    return found[0] if len(found) == 1 else None
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[-_\s]", "", text).casefold()
+
+
 def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
     """Return the unchecked items of a list, at most ``maximum``; a string is a JSON list or one item (TOOL-2)."""
     if isinstance(value, str):
@@ -133,13 +144,8 @@ def _joined_items(value: JsonValue, schema: JsonValue, path: str = "") -> Iterat
         elif isinstance(value, list):
             for place, item in enumerate(value):
                 yield from _joined_items(item, option.get("items"), f"{path}.{place}")
-        elif (
-            isinstance(value, str)
-            and "," in value
-            and option.get("type") == "array"
-            and _decode_items(value) == [value]
-        ):
-            yield path
+        elif isinstance(value, str) and option.get("type") == "array":
+            yield from [path] if "," in value and _decode_items(value) == [value] else ()
 
 
 def parse_json(text: str) -> JsonValue:

@@ -20,6 +20,7 @@ from task_core.fields import (
     as_integer,
     invalid_value,
     line,
+    match_word,
     text,
     texts,
 )
@@ -59,14 +60,14 @@ class ListOrder(StrEnum):
 
 
 def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
-    """Return the option whose value is ``value``.
+    """Return the option whose value is ``value``, perhaps written another way.
 
     Raises:
         PydanticCustomError: there is none; the message has all options, the nearest one and ``advice`` (ERR-4).
     """
     values = {option.value: option for option in options}
-    if isinstance(value, str) and value in values:
-        return values[value]
+    if found := match_word(value, values):
+        return values[found]
     near = nearest(value if isinstance(value, str) else "", values)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     raise invalid_value(f"Give one of {', '.join(values)}.{hint} {advice}".rstrip())

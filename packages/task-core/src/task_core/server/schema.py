@@ -1,6 +1,6 @@
 """Small JSON schemas: the model pays for them on every turn, so each thing is said once (TOOL-4)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, reduce
 from operator import getitem
@@ -77,10 +77,15 @@ def explain_invalid(error: ValidationError, schema: Schema) -> InvalidArguments:
     """Return what is wrong with the arguments, one entry for each path, without repeating a value (ERR-1)."""
     messages: dict[str, str] = {}
     near: list[str] = []
+    are_listed = False
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         suggestions, hint = _suggestions(problem, schema)
         near = near or suggestions
         message = _OWN_WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+        if problem["type"] == _UNKNOWN and not are_listed and not hint.startswith(" Put"):
+            known = _by_name(_find_part(schema, problem["loc"][:-1]).get("properties"))
+            hint += f" There are: {', '.join(known)}." if known else ""
+            are_listed = True
         path = ".".join(map(str, problem["loc"])) or "arguments"
         messages.setdefault(path, message + hint)
     return InvalidArguments([*messages.items()], near)
@@ -96,6 +101,13 @@ def _suggestions(problem: ErrorDetails, schema: Schema) -> tuple[list[str], str]
         return found, f" Did you mean '{found[0]}'?" if found else ""
     within = [it for it, part in _by_name(schema.get("properties")).items() if name in property_names(part)]
     return [], f" Put it in '{within[0]}'." if within else f" Put it beside '{outer}'."
+
+
+def _find_part(schema: Schema, path: Sequence[int | str]) -> Schema:
+    for step in path:
+        parts = _by_name(schema.get("properties"))
+        schema = _by_name(schema).get("items", {}) if isinstance(step, int) else parts.get(step, {})
+    return schema
 
 
 def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:

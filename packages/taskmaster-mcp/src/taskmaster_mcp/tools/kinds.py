@@ -14,7 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from task_core.fields import as_integer, check_well_formed, decode_object, invalid_value, text
+from task_core.fields import as_integer, check_well_formed, decode_object, invalid_value, match_word, text
 from task_core.text import nearest
 from taskmaster_mcp.core.items import PRIORITIES
 from taskmaster_mcp.core.stored_words import STATUSES
@@ -94,13 +94,13 @@ def decode_list(value: object) -> object:
 
 
 def check_word(value: object, words: tuple[str, ...]) -> str:
-    """Return one of ``words``, without the space around it."""
-    given = check_well_formed(value).strip()
-    if given not in words:
-        near = nearest(given, words)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise invalid_value(f"Give one of {', '.join(words)}.{hint}")
-    return given
+    """Return one of ``words``, which may be written another way."""
+    given = check_well_formed(value)
+    if found := match_word(given, words):
+        return found
+    near = nearest(given, words)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise invalid_value(f"Give one of {', '.join(words)}.{hint}")
 
 
 def _status(value: object) -> str:
