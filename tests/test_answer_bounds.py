@@ -191,11 +191,11 @@ async def test_no_answer_of_hierarchy_is_too_long_whatever_the_size_of_its_tasks
         assert ids(await pages(server, "listTasks", "after", depth=depth)) == roots
     assert ids(await pages(server, "listTasks", "after", parentId="wide")) == [task["id"] for task in beside]
     await look_at_resources(server)
-    started = await ask(server, "startTask", id="L1")
+    started = await ask(server, "startTask", id="L1", table=True)
     assert (started["active_task"]["id"], started["cut"]) == ("L90", True)
     assert started["hierarchy_summary"].splitlines()[-1] == "Tasks not shown: 142; listTasks shows them."
     for task_id, following in (("L90", "s0"), ("s0", "s1"), ("large", "s1")):
-        step = await ask(server, "completeTask", id=task_id, resolution=RAW * 99_000)
+        step = await ask(server, "completeTask", id=task_id, resolution=RAW * 99_000, table=True)
         assert (step["task"]["id"], step["next_task_id"]) == (task_id, following)
     refused = await ask(server, "completeTask", id="wide", resolution="x")
     assert (len(refused["error"]["details"]["incomplete"]), refused["error"]["details"]["count"]) == (20, 49)

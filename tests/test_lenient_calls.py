@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from mcp.client import Client
 from pydantic import JsonValue
 
 from tests.servers import program_of, record_of
@@ -79,3 +80,33 @@ async def test_an_error_says_where_an_argument_belongs(
     result = await OpenClient(program_of(name).built(tmp_path)).result(tool, arguments)
     assert result.is_error
     assert lesson in str(result.content)
+
+
+@pytest.mark.requirement("PE-19")
+async def test_the_open_tasks_are_one_filter(tmp_path: Path) -> None:
+    client = OpenClient(record_of("tasks-v1-mcp").built(tmp_path))
+    for status in ("pending", "in_progress", "canceled"):
+        made = await client.call("create_task", {"title": status})
+        await client.call("update_task_status", {"id": made["task"]["id"], "status": status})
+    for asked in ("open", ["open"], '["Open", "pending"]'):
+        listed = await client.call("list_tasks", {"status": asked})
+        assert (listed["total"], [task["title"] for task in listed["tasks"]]) == (2, ["in_progress", "pending"])
+    assert (await client.call("list_tasks", {"status": ["open", "canceled"]}))["total"] == 3
+
+
+LOSSES: Final = [
+    ("hierarchy-mcp", "deleteTask", "with all its subtasks"),
+    ("hierarchy-mcp", "updateTask", "reopen it with all leaves below"),
+    ("taskmaster-mcp", "expand_task", "force replaces"),
+    ("taskmaster-mcp", "parse_prd", "force replaces"),
+    ("cortex-mcp", "complete_task", "remove the branch"),
+]
+"""A server, a tool that can lose something, and the words of its description for that."""
+
+
+@pytest.mark.requirement("PE-19")
+@pytest.mark.parametrize(("name", "tool", "words"), LOSSES)
+async def test_a_description_says_what_its_tool_can_lose(name: str, tool: str, words: str, tmp_path: Path) -> None:
+    async with Client(program_of(name).built(tmp_path).sdk) as client:
+        (found,) = [listed for listed in (await client.list_tools()).tools if listed.name == tool]
+    assert words in str(found.description)

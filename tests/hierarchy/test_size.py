@@ -28,7 +28,7 @@ async def test_every_operation_works_ninety_levels_deep(served: ServedTree) -> N
     await served.call("createTask", **chain(90))
     assert len(await served.statuses()) == 90
     assert len(list(walk(objects({"x": [dig(await served.call("getTask", id="L1"), "task")]}, "x")))) == 90
-    started = await served.call("startTask", id="L1")
+    started = await served.call("startTask", id="L1", table=True)
     assert dig(started, "active_task", "id") == "L90"
     assert len(objects(started, "started_tasks")) == 90
     *table, _, left = str(started["hierarchy_summary"]).splitlines()
@@ -36,7 +36,7 @@ async def test_every_operation_works_ninety_levels_deep(served: ServedTree) -> N
     assert (shown, left[:19]) == ([f"L{level}" for level in range(31, 91)], "Tasks not shown: 30")
     await served.call("updateTask", id="L1", status="todo")
     await served.call("updateTask", id="L90", name="the lowest")
-    completed = await served.call("completeTask", id="L90", resolution="x")
+    completed = await served.call("completeTask", id="L90", resolution="x", table=True)
     assert ids(completed, "auto_completed_parents") == [f"L{level}" for level in range(89, 0, -1)]
     assert await served.call("deleteTask", id="L2") == {"id": "L2", "deleted": 89}
 

@@ -155,7 +155,7 @@ class Machine(RuleBasedStateMachine):
     @rule(task_id=NAMES)
     def start(self, task_id: str) -> None:
         before = self.statuses()
-        if outcome := self.expect(lambda: self.model.start(task_id), "startTask", {"id": task_id}):
+        if outcome := self.expect(lambda: self.model.start(task_id), "startTask", {"id": task_id, "table": True}):
             leaf, answer = outcome
             assert dig(answer, "active_task", "id") == leaf.id
             started = [task.id for task in self.model.all if task.status == "in_progress" != before[task.id]]
@@ -165,7 +165,7 @@ class Machine(RuleBasedStateMachine):
     @rule(task_id=NAMES)
     def complete(self, task_id: str) -> None:
         before = self.statuses()
-        arguments: Object = {"id": task_id, "resolution": f"{task_id} is done"}
+        arguments: Object = {"id": task_id, "resolution": f"{task_id} is done", "table": True}
         if outcome := self.expect(
             lambda: self.model.complete(task_id, f"{task_id} is done"), "completeTask", arguments
         ):

@@ -171,10 +171,14 @@ class DeleteTask(Arguments):
     id: Annotated[OneLine, Field(description="Id")]
 
 
+_Table = Annotated[bool, Field(description="Show all tasks; else only changes if there are more than 12")]
+
+
 class StartTask(Arguments):
     """Arguments of ``startTask``."""
 
     id: Annotated[OneLine, Field(description="Id")]
+    table: _Table = False
 
 
 class CompleteTask(Arguments):
@@ -182,3 +186,5 @@ class CompleteTask(Arguments):
 
     id: Annotated[OneLine, Field(description="Id of a leaf")]
     resolution: Annotated[LongText, BeforeValidator(_resolution), Field(description="What was done")]
+    start_next: Annotated[bool, Field(description="Also start the next task")] = False
+    table: _Table = False

@@ -42,10 +42,12 @@ def started_message(leaf: HierarchyTask, left: HierarchyTask | None, *, is_new: 
     return f"Work on {_name_task(leaf)} now and call completeTask when it is done.{back}"
 
 
-def completed_message(task: HierarchyTask, following: HierarchyTask | None) -> str:
-    """Return what comes after ``task``, or that all is done (R3.8, R3.9)."""
+def completed_message(task: HierarchyTask, following: HierarchyTask | None, *, is_started: bool = False) -> str:
+    """Return what comes after ``task``, or that all is done; ``is_started``: the call began it (R3.8, R3.9, PE-19)."""
     if following is None:
         return f"Completed {_name_task(task)}. All tasks are done."
+    if is_started:
+        return f"Completed {_name_task(task)}. {started_message(following, None, is_new=True)}"
     if following.status is HierarchyStatus.IN_PROGRESS:
         return f"Completed {_name_task(task)}. Task {_name_task(following)} is still in progress: continue with it."
     return f"Completed {_name_task(task)}. Next, call startTask for {_name_task(following)}."

@@ -160,10 +160,12 @@ class ProgressSummary(_Part):
 
 
 class TaskStep(BaseModel):
-    """The changes that a completion made, and the task that comes next."""
+    """The changes that a completion made, and the task that comes next, with its criteria if the call started it."""
 
     task: TaskAlone
     next_task_id: _Message = ""
     message: str
     auto_completed_parents: list[TaskEntry]
     progress_summary: ProgressSummary
+    active_task: Annotated[ActiveTask | None, WithJsonSchema({"type": "object"}), Field(exclude_if=not_)] = None
+    aggregated_criteria: Annotated[Criteria | None, WithJsonSchema({"type": "object"}), Field(exclude_if=not_)] = None

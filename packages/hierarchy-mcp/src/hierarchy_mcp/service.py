@@ -125,8 +125,10 @@ class HierarchyService:
             settle(work, above)
         return DeletedTask(id=task_id, deleted=deleted)
 
-    def start_task(self, task_id: str) -> StartedTask:
+    def start_task(self, task_id: str, *, show_all: bool = False) -> StartedTask:
         """Start the first open leaf of a task; an active leaf elsewhere goes back to todo (HI-5).
+
+        Of more than 12 tasks the table has the changed ones, unless ``show_all`` (PE-19).
 
         Raises:
             TaskNotFound: no task has the id.
@@ -145,18 +147,22 @@ class HierarchyService:
                 if active:
                     changed += _set_status(work, active, HierarchyStatus.TODO)
             path = find_path(work, leaf.id)
-            started = {task.id for task in changed}
+            started = dict.fromkeys(task.id for task in changed)
             return StartedTask(
                 task=render_counted(work, work.get(task_id)),
                 active_task=ActiveTask.of(path[-1]),
                 started_tasks=[TaskState.of(task) for task in path if task.id in started],
                 message=started_message(leaf, active if is_new else None, is_new=is_new),
                 aggregated_criteria=Criteria.of(path),
-                hierarchy_summary=table(work, path, work.get(task_id), dict.fromkeys(task.id for task in changed)),
+                hierarchy_summary=table(work, path, work.get(task_id), started, is_whole=show_all),
             )
 
-    def complete_task(self, task_id: str, resolution: str) -> TaskStep:
+    def complete_task(
+        self, task_id: str, resolution: str, *, start_next: bool = False, show_all: bool = False
+    ) -> TaskStep:
         """Complete a leaf, and with it each parent that has no open subtask left, and name what comes next (HI-6).
+
+        ``start_next`` starts that too; ``show_all`` as in ``start_task`` (PE-19).
 
         Raises:
             TaskNotFound: no task has the id.
@@ -174,15 +180,23 @@ class HierarchyService:
             if task.status is not HierarchyStatus.IN_PROGRESS:
                 self._check_order(work, path)
             changed = _set_status(work, task.changed(resolution=resolution), HierarchyStatus.DONE)
+            completed = [TaskEntry.of(other) for other in changed[1:] if other.is_done]
+            following = next_leaf(work, work.get(path[0].id), strict_roots=self._strict_roots)
+            is_started = start_next and following is not None and following.status is HierarchyStatus.TODO
+            if following and is_started:
+                changed += _set_status(work, following, HierarchyStatus.IN_PROGRESS)
             path = find_path(work, task_id)
-            following = next_leaf(work, path[0], strict_roots=self._strict_roots)
             ahead = find_path(work, following.id) if following else []
+            began = ahead if start_next else []
+            ids = dict.fromkeys(other.id for other in changed)
             return TaskStep(
                 task=render_counted(work, path[-1]),
                 next_task_id=following.id if following else "",
-                message=completed_message(path[-1], following),
-                auto_completed_parents=[TaskEntry.of(other) for other in changed[1:] if other.is_done],
-                progress_summary=summarize_progress(work, path, ahead, dict.fromkeys(other.id for other in changed)),
+                message=completed_message(path[-1], following, is_started=is_started),
+                auto_completed_parents=completed,
+                progress_summary=summarize_progress(work, path, ahead, ids, is_whole=show_all),
+                active_task=ActiveTask.of(began[-1]) if began else None,
+                aggregated_criteria=Criteria.of(began) if began else None,
             )
 
     def _check_order(self, tasks: Collection[HierarchyTask], path: Sequence[HierarchyTask]) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection as Ids
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -21,6 +21,9 @@ _HEAD: Final = (
 
 _MAX_ROWS: Final = 60
 """Tasks in a table (HI-7)."""
+
+_MAX_UNASKED: Final = 12
+"""Tasks up to which the table has all of them without being asked for (PE-19)."""
 
 _MAX_BESIDE: Final = 10
 """Siblings of the leaf on each side that are preferred when not all tasks fit (HI-7)."""
@@ -48,8 +51,10 @@ def summarize_progress(
     completed: Sequence[HierarchyTask],
     following: Sequence[HierarchyTask],
     changed: Ids[str],
+    *,
+    is_whole: bool = True,
 ) -> ProgressSummary:
-    """Return the table and the counts of all tasks after a completion.
+    """Return the table and the counts of all tasks after a completion; ``is_whole`` and ``changed`` as in ``table``.
 
     ``completed`` and ``following`` are the paths to the leaf that was completed and to the next one, if there is one;
     ``changed`` has the ids of the tasks that the call gave another status, the nearest first.
@@ -58,28 +63,41 @@ def summarize_progress(
     total = sum(found.values())
     leaf = following or completed
     return ProgressSummary(
-        table=table(tasks, leaf, completed[-1], changed),
+        table=table(tasks, leaf, completed[-1], changed, is_whole=is_whole),
         total_tasks=total,
         completed_tasks=found[HierarchyStatus.DONE],
         in_progress_tasks=found[HierarchyStatus.IN_PROGRESS],
         todo_tasks=found[HierarchyStatus.TODO],
         completion_percentage=_per_cent(found[HierarchyStatus.DONE], total),
-        parents=_parent_entries(tasks, _parents(tasks, completed, following)),
+        parents=_parent_entries(tasks, _parents(tasks, completed, following, is_whole=is_whole)),
     )
 
 
 def table(
-    tasks: Collection[HierarchyTask], leaf: Sequence[HierarchyTask], named: HierarchyTask, changed: Ids[str]
+    tasks: Collection[HierarchyTask],
+    leaf: Sequence[HierarchyTask],
+    named: HierarchyTask,
+    changed: Ids[str],
+    *,
+    is_whole: bool = True,
 ) -> str:
     """Return the tasks as rows of one Markdown table, in the order of the tree: all of them, or those around the leaf.
 
     ``leaf`` is the path to the active or next leaf, ``named`` the task that the call named, and ``changed`` has the ids
-    of the tasks that it gave another status, the nearest first.
+    of the tasks that it gave another status, the nearest first. Unless the table ``is_whole``, it shows only these, or
+    else the leaf, where there are more than 12 tasks.
     """
     total = len(tasks)
-    rows = list(_walk(tasks)) if total <= _MAX_ROWS else _choose_rows(tasks, leaf, named, changed)
+    advice = "listTasks shows them"
+    if _is_short(tasks, is_whole=is_whole):
+        rows = _place_rows(tasks, map(tasks.get, [*changed][:_MAX_ROWS] or [leaf[-1].id]))
+        advice += ", or ask for all with `table`: true"
+    elif total <= _MAX_ROWS:
+        rows = list(_walk(tasks))
+    else:
+        rows = _choose_rows(tasks, leaf, named, changed)
     states = tasks.child_states_of([task.id for task, _ in rows])
-    end = [f"\nTasks not shown: {total - len(rows):,}; listTasks shows them."] if total > len(rows) else []
+    end = [f"\nTasks not shown: {total - len(rows):,}; {advice}."] if total > len(rows) else []
     limit = _MAX_NAME
     while True:
         lines = [_row(task, parent, states[task.id], changed, limit) for task, parent in rows]
@@ -87,6 +105,10 @@ def table(
         if size_of(text) <= _MAX_BYTES:
             return text
         limit //= 2
+
+
+def _is_short(tasks: Collection[HierarchyTask], *, is_whole: bool) -> bool:
+    return not is_whole and len(tasks) > _MAX_UNASKED
 
 
 def _walk(tasks: Collection[HierarchyTask]) -> Iterator[tuple[HierarchyTask, HierarchyTask | None]]:
@@ -109,7 +131,14 @@ def _choose_rows(
         chosen[task.id] = task
         if len(chosen) == _MAX_ROWS:
             break
-    ordered = sorted(chosen.values(), key=lambda task: _position(tasks, task.id))
+    return _place_rows(tasks, chosen.values())
+
+
+def _place_rows(
+    tasks: Collection[HierarchyTask], chosen: Iterable[HierarchyTask]
+) -> list[tuple[HierarchyTask, HierarchyTask | None]]:
+    """Return the tasks with their parents, in the order of the tree."""
+    ordered = sorted(chosen, key=lambda task: _position(tasks, task.id))
     parents = [tasks.row(task.id).parent for task in ordered]
     return [(task, tasks.get(parent) if parent else None) for task, parent in zip(ordered, parents, strict=True)]
 
@@ -129,11 +158,15 @@ def _rank_by_nearness(
 
 
 def _parents(
-    tasks: Collection[HierarchyTask], completed: Sequence[HierarchyTask], following: Sequence[HierarchyTask]
+    tasks: Collection[HierarchyTask],
+    completed: Sequence[HierarchyTask],
+    following: Sequence[HierarchyTask],
+    *,
+    is_whole: bool,
 ) -> list[HierarchyTask]:
-    """Return the parents of a summary: all in the order of the tree, or those above the two leaves first."""
-    ids = tasks.parents(_MAX_PARENTS + 1)
-    if len(ids) <= _MAX_PARENTS:
+    """Return the parents of a summary: all in the order of the tree, or those above the two leaves first or only."""
+    ids = [] if _is_short(tasks, is_whole=is_whole) else tasks.parents(_MAX_PARENTS + 1)
+    if 0 < len(ids) <= _MAX_PARENTS:
         return [tasks.get(name) for name in sorted(ids, key=lambda name: _position(tasks, name))]
     near = dict.fromkeys(task.id for path in (completed, following) for task in reversed(path[:-1]))
     return [tasks.get(name) for name in [*near, *(name for name in ids if name not in near)][:_MAX_PARENTS]]

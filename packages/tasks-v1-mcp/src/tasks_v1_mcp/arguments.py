@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from enum import Enum, StrEnum
 from functools import partial
+from itertools import chain
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
@@ -94,6 +95,12 @@ def _refuse_status(_: object) -> object:
     raise invalid_value("Call update_task_status to change the status.")
 
 
+def _expand_open(value: object) -> tuple[object, ...]:
+    """Return the items of a status filter, with ``open`` as the two statuses that it stands for (PE-19)."""
+    spread = ((V1Status.PENDING, V1Status.IN_PROGRESS) if match_word(it, ["open"]) else (it,) for it in texts(value))
+    return tuple(chain.from_iterable(spread))
+
+
 def _drop_duplicates(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
@@ -152,7 +159,8 @@ _FirstStatus = Annotated[
 ]
 _Statuses = Annotated[
     tuple[_Status, ...],
-    BeforeValidator(texts),
+    BeforeValidator(_expand_open),
+    AfterValidator(_drop_duplicates),
     WithJsonSchema(
         {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "enum": _values(V1Status)}}]}
     ),
@@ -208,7 +216,9 @@ class GetTaskArguments(Arguments):
 class ListTasksArguments(Arguments):
     """Arguments of ``list_tasks``; null or an empty list means the same as leaving a filter out."""
 
-    status: Annotated[_Statuses | None, Field(description="One or more; default all")] = None
+    status: Annotated[
+        _Statuses | None, Field(description="One or more; open: pending and in_progress; default all")
+    ] = None
     category: Annotated[_Category | None, Field(description="Default all")] = None
     topic_id: Annotated[_Topic | None, Field(description="Default all")] = None
     tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags; default no filter")] = None

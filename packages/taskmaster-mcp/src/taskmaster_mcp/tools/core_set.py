@@ -251,14 +251,14 @@ CORE_TOOLS: Final = (
     Tool(
         expand_task_direct,
         _ExpandTaskCall,
-        "Split a task into subtasks: call with your plan, or without one to get what it needs.",
+        "Split a task into subtasks (force replaces old ones): call with your plan, or without to get what it needs.",
         destructive=True,
         whole=True,
     ),
     Tool(
         parse_prd_direct,
         _ParsePrdCall,
-        "Turn a requirements document into tasks: call without tasks to get it, then with your plan.",
+        "Turn a requirements document into tasks (force replaces all): call without tasks to get it, then with a plan.",
         destructive=True,
         whole=True,
     ),
@@ -274,7 +274,7 @@ CORE_TOOLS: Final = (
     Tool(
         expand_all_direct,
         _ExpandAllCall,
-        "Split several tasks into subtasks: call without expansions to see which, then with your plans.",
+        "Split several tasks into subtasks (force replaces old ones): call without expansions, then with your plans.",
         destructive=True,
     ),
     Tool(
