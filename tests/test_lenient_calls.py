@@ -82,13 +82,17 @@ async def test_an_error_says_where_an_argument_belongs(
     assert lesson in str(result.content)
 
 
+SPELLINGS: Final[list[JsonValue]] = ["open", ["open"], '["Open", "pending"]']
+"""Ways to ask for the open tasks."""
+
+
 @pytest.mark.requirement("PE-19")
 async def test_the_open_tasks_are_one_filter(tmp_path: Path) -> None:
     client = OpenClient(record_of("tasks-v1-mcp").built(tmp_path))
     for status in ("pending", "in_progress", "canceled"):
         made = await client.call("create_task", {"title": status})
         await client.call("update_task_status", {"id": made["task"]["id"], "status": status})
-    for asked in ("open", ["open"], '["Open", "pending"]'):
+    for asked in SPELLINGS:
         listed = await client.call("list_tasks", {"status": asked})
         assert (listed["total"], [task["title"] for task in listed["tasks"]]) == (2, ["in_progress", "pending"])
     assert (await client.call("list_tasks", {"status": ["open", "canceled"]}))["total"] == 3

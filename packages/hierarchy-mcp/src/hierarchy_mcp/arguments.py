@@ -144,7 +144,7 @@ class UpdateTask(Arguments):
         HierarchyStatus | None,
         BeforeValidator(_status),
         WithJsonSchema({"type": "string", "enum": [HierarchyStatus.TODO.value]}),
-        Field(description="Reopen the task, or every leaf below a parent; resolutions stay until completeTask"),
+        Field(description="Reopen; resolutions stay until completeTask"),
     ] = None
 
     @property
@@ -171,14 +171,11 @@ class DeleteTask(Arguments):
     id: Annotated[OneLine, Field(description="Id")]
 
 
-_Table = Annotated[bool, Field(description="Show all tasks; else only changes if there are more than 12")]
-
-
 class StartTask(Arguments):
     """Arguments of ``startTask``."""
 
     id: Annotated[OneLine, Field(description="Id")]
-    table: _Table = False
+    table: Annotated[bool | None, Field(description="Show all tasks")] = None
 
 
 class CompleteTask(Arguments):
@@ -186,5 +183,5 @@ class CompleteTask(Arguments):
 
     id: Annotated[OneLine, Field(description="Id of a leaf")]
     resolution: Annotated[LongText, BeforeValidator(_resolution), Field(description="What was done")]
-    start_next: Annotated[bool, Field(description="Also start the next task")] = False
-    table: _Table = False
+    start_next: Annotated[bool | None, Field(description="Start the next")] = None
+    table: Annotated[bool | None, Field(description="Show all tasks")] = None

@@ -72,7 +72,7 @@ def _board(store: Store[HierarchyTask]) -> TaskResources:
 def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Create task", whole=True)
     def createTask(arguments: CreateTask) -> TreeAnswer:
-        """Create a todo task and any nested subtasks, all or none; trees go 90 levels deep."""
+        """Create a todo task and any nested subtasks, all or none."""
         return service.create_task(arguments)
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
@@ -103,11 +103,14 @@ def _add_working_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Start task", idempotent=True, uncut=("hierarchy_summary",))
     def startTask(arguments: StartTask) -> StartedTask:
         """Start a leaf, or a parent's first open leaf. All before it must be done. The active one becomes todo."""
-        return service.start_task(arguments.id, show_all=arguments.table)
+        return service.start_task(arguments.id, show_all=bool(arguments.table))
 
     @server.tool(title="Complete task", uncut=("table",))
     def completeTask(arguments: CompleteTask) -> TaskStep:
         """Complete a leaf, and each parent with no open subtask left; return what to start next, or start it."""
         return service.complete_task(
-            arguments.id, arguments.resolution, start_next=arguments.start_next, show_all=arguments.table
+            arguments.id,
+            arguments.resolution,
+            start_next=bool(arguments.start_next),
+            show_all=bool(arguments.table),
         )

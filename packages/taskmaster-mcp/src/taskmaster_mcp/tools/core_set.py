@@ -105,7 +105,7 @@ class _ExpandTaskCall(HostCall):
     plan: Annotated[SubtaskPlan | None, Field(alias="subtasks", description="Your plan")] = None
     num: Annotated[Number | None, Field(description="How many")] = None
     prompt: Annotated[Details | None, Field(description="Guidance")] = None
-    force: Annotated[Switch, Field(description="Replace present subtasks")] = False
+    force: Annotated[Switch, Field(description="Replace")] = False
     revision: Annotated[str | None, Field(description="From the answer")] = None
 
 
@@ -118,7 +118,7 @@ class _ParsePrdCall(HostCall):
     plan: Annotated[TaskPlan | None, Field(alias="tasks", description="Your plan")] = None
     num: Annotated[Number | None, Field(alias="numTasks", description="How many; 0: as needed")] = None
     append: Annotated[Switch, Field(description="Add to the tasks")] = False
-    force: Annotated[Switch, Field(description="Replace all tasks")] = False
+    force: Annotated[Switch, Field(description="Replace")] = False
     revision: Annotated[str | None, Field(description="From the answer")] = None
     background: Annotated[Switch, Field(description="In background")] = False
 
@@ -177,7 +177,7 @@ class _ExpandAllCall(HostCall):
 
     num: Annotated[Number | None, Field(description="How many for each")] = None
     prompt: Annotated[Details | None, Field(description="Guidance")] = None
-    force: Annotated[Switch, Field(description="Also replace subtasks")] = False
+    force: Annotated[Switch, Field(description="Replace subtasks")] = False
     after: Annotated[ItemId | None, Field(description="After this id")] = None
     revision: Annotated[str | None, Field(description="From the answer")] = None
     plan: Annotated[
@@ -251,7 +251,7 @@ CORE_TOOLS: Final = (
     Tool(
         expand_task_direct,
         _ExpandTaskCall,
-        "Split a task into subtasks (force replaces old ones): call with your plan, or without to get what it needs.",
+        "Split a task into subtasks (force replaces old ones): call with a plan, or without for what it needs.",
         destructive=True,
         whole=True,
     ),
@@ -274,7 +274,7 @@ CORE_TOOLS: Final = (
     Tool(
         expand_all_direct,
         _ExpandAllCall,
-        "Split several tasks into subtasks (force replaces old ones): call without expansions, then with your plans.",
+        "Split several tasks into subtasks: call without expansions to see which, then with your plans.",
         destructive=True,
     ),
     Tool(
