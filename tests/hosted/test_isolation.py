@@ -32,10 +32,10 @@ def unknown_id(like: str) -> str:
 
 
 async def token_with_another_task(site: Site, *ids: str) -> str:
-    """Return the token of a user with a task whose random id is like none of ``ids``, so that no error suggests it."""
+    """Return the token of a user with a task whose random id errors suggest for all of ``ids``, or for none."""
     for user in map(str, range(100)):
         own = await site.create(user)
-        if not any(nearest(task_id, [own]) for task_id in ids):
+        if len({bool(nearest(task_id, [own])) for task_id in ids}) == 1:
             return site.authority.token(user)
     raise AssertionError
 
