@@ -21,6 +21,7 @@ import pytest
 
 from task_core.cli.greeting_file import GreetingFile
 from task_core.server.transports.greeting import Greeting
+from tests.core.notes import wait_until
 from tests.core.test_server_greeting import DESCRIPTION
 from tests.servers import PROGRAMS, program_of
 from tests.wire.greetings import METHODS, PACKAGES, description_of, files_in
@@ -66,22 +67,36 @@ def test_every_first_request_has_one_answer_and_calls_go_on_without_what_stdio_d
 
 
 @pytest.mark.sample
-@pytest.mark.requirement("START-2")
-def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path) -> None:
+@pytest.mark.requirement("START-2", "P1")
+def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole_and_a_faulty_one_with_a_greeted_id_is_refused(
+    tmp_path: Path,
+) -> None:
     with started("tasks_v1_mcp", tmp_path) as client:
+        client.write(client.line("ping", None, 5) + b'{"jsonrpc":"2.0","id":5,"method":5}\n')
         call = client.call_line(7, "list_tasks")
         client.write(client.line("tools/list", None, 6) + call[:40])
-        client.collect([6])
+        answers = [client.receive() for _ in range(3)]
         client.write(call[40:])
         assert client.collect([7])[7]["result"]["isError"] is False
+        client.close_input()
+        assert client.rest() == []
+    assert [answer["id"] for answer in answers if "error" in answer] == [5]
+    assert sorted(answer["id"] for answer in answers if "result" in answer) == [5, 6]
 
 
 @pytest.fixture
-def unfinished(tmp_path: Path) -> Iterator[LineClient]:
+def starting(tmp_path: Path) -> Iterator[LineClient]:
     """A server that greets, and will never be built."""
     with LineClient(environment={"TOY_GREETING": "slow", **greeting_of(tmp_path, DESCRIPTION)}) as client:
         yield client
         client.process.kill()
+
+
+@pytest.fixture
+def unfinished(starting: LineClient) -> LineClient:
+    """The same once its imports are done, which a signal might disturb."""
+    wait_until(lambda: "building" in starting.log)
+    return starting
 
 
 def greeting_of(folder: Path, description: dict[str, Any], **variables: str) -> dict[str, str]:
@@ -188,10 +203,10 @@ def test_first_requests_are_answered_while_the_server_is_still_being_built(unfin
 
 
 @pytest.mark.requirement("START-1", "P3")
-def test_a_client_that_never_reads_is_greeted_only_as_far_as_the_pipe_takes(unfinished: LineClient) -> None:
-    unfinished.write(b"".join(unfinished.line("tools/list", None, number) for number in range(300)))
-    unfinished.process.send_signal(signal.SIGTERM)
-    assert unfinished.exit_code() == 0
+def test_a_client_that_never_reads_is_greeted_only_as_far_as_the_pipe_takes(starting: LineClient) -> None:
+    starting.write(b"".join(starting.line("tools/list", None, number) for number in range(300)))
+    starting.process.send_signal(signal.SIGTERM)
+    assert starting.exit_code() == 0
 
 
 @pytest.mark.requirement("START-2")
@@ -207,9 +222,14 @@ def test_an_answer_that_a_small_pipe_did_not_take_at_once_comes_whole(tmp_path: 
         assert answers[99]["result"]["isError"] is True
 
 
-@pytest.mark.requirement("START-1", "CLI-5")
+@pytest.mark.requirement("START-1", "CLI-5", "P3")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_server_that_is_asked_to_end_during_the_greeting_ends(unfinished: LineClient, end: signal.Signals) -> None:
+def test_during_the_greeting_a_flood_of_notifications_stays_in_the_pipe_and_a_signal_ends_the_server(
+    unfinished: LineClient, end: signal.Signals
+) -> None:
+    if end == signal.SIGTERM:
+        flood = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n' * 20_000
+        assert unfinished.write_while_taken(flood) < len(flood) / 2
     unfinished.process.send_signal(end)
     assert unfinished.exit_code() == 0
     assert "Traceback" not in unfinished.log
@@ -243,24 +263,6 @@ def test_requests_in_a_file_are_answered_by_the_sdk_alone(tmp_path: Path) -> Non
             check=True,
         )
     assert json.loads(ended.stdout)["id"] == 1
-
-
-@pytest.mark.requirement("START-1", "P3")
-def test_a_flood_of_notifications_is_left_in_the_pipe(unfinished: LineClient) -> None:
-    flood = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n' * 20_000
-    assert unfinished.write_while_taken(flood) < len(flood) / 2
-
-
-@pytest.mark.requirement("START-2", "P1")
-def test_a_faulty_line_with_an_id_that_was_greeted_is_refused_all_the_same(tmp_path: Path) -> None:
-    with started("tasks_v1_mcp", tmp_path) as client:
-        client.write(client.line("ping", None, 5) + b'{"jsonrpc":"2.0","id":5,"method":5}\n')
-        client.write(client.line("ping", None, 6))
-        answers = [client.receive() for _ in range(3)]
-        client.close_input()
-        assert client.rest() == []
-    assert [answer["id"] for answer in answers if "error" in answer] == [5]
-    assert sorted(answer["id"] for answer in answers if "result" in answer) == [5, 6]
 
 
 @pytest.mark.requirement("START-3", "CLI-3")
