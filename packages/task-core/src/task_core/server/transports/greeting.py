@@ -42,8 +42,11 @@ _MOST_BRACKETS: Final = 100
 """A line with more of them may nest deeper than the SDK reads."""
 
 _PIPE_SIZE: Final = 65_536
-"""Bytes that a pipe holds on Linux: so many are read at a time, and after as many in either direction the rest is left
+"""Bytes that a pipe usually holds: so many are read at a time, and after as many in either direction the rest is left
 to the transport, which waits for nobody."""
+
+_PAGE: Final = 4_096
+"""Bytes of a pipe that one answer takes at least: it may not share a page with the next."""
 
 
 class Heard(NamedTuple):
@@ -186,14 +189,23 @@ def _converse(greeting: Greeting, stopped: int, data: bytearray, answered: list[
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 answer = greeting.answer(line)
-                sent += len(answer.line) if answer else 0
-                if answer is None or sent > _PIPE_SIZE:
+                sent += -(-len(answer.line) // _PAGE) * _PAGE if answer else 0
+                if answer is None or sent > _count_room():
                     return
                 if answer.request_id is not None:
                     answered.append(answer.request_id)
                     os.write(1, answer.line)
             if not chunk:
                 return
+
+
+def _count_room() -> int:
+    """Return how many bytes stdout takes before anybody reads; more would block the process, and so its end (P3)."""
+    import fcntl  # noqa: PLC0415 - it does not exist on Windows
+
+    with suppress(AttributeError, OSError):  # another system than Linux, or a socket
+        return fcntl.fcntl(1, fcntl.F_GETPIPE_SZ)
+    return _PIPE_SIZE
 
 
 def _is_watchable(descriptor: int) -> bool:
