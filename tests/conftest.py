@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 
@@ -41,8 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup() -> None:
-    """Begin every test with the usual umask and a log: a command that a test runs in this process changes both."""
+    """Begin every test with the usual umask, collector and log, which a command that a test runs here changes."""
     os.umask(0o022)
+    gc.enable()
     logging.disable(logging.NOTSET)
 
 

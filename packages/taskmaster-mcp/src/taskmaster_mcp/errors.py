@@ -66,7 +66,7 @@ RULES: Final = {
         "{count} operations have not ended yet. Call again once get_operation_status shows that one has.",
     ),
     "SELF_DEPENDENCY": ("SELF_DEPENDENCY", "Choose another dependency: '{id}' cannot depend on itself."),
-    "SERVER_ENDS": ("SERVER_ENDS", "The operation ended with the server. Call again with the next one."),
+    "SERVER_ENDS": ("STORE_WRITE_FAILED", "The operation ended with the server. Call again with the next one."),
     "STALE": (
         "STALE",
         "The tasks have changed since this was planned. Call without the result, and plan again.",
