@@ -41,7 +41,7 @@ async def test_of_more_tasks_the_table_has_those_that_changed_and_says_how_to_ge
     step = await served.call("completeTask", id="x", resolution="r")
     assert (names(dig(step, "progress_summary", "table")), step["next_task_id"]) == (["a", "x"], "y")
     assert dig(step, "progress_summary", "completion_percentage") == 7
-    assert ids(step, "progress_summary", "parents") == ["a"]
+    assert ids(step, "progress_summary", "parents") == ["a", "b"]
 
 
 async def test_all_tasks_are_in_the_table_if_it_is_asked_for() -> None:

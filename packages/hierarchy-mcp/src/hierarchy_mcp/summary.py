@@ -69,7 +69,7 @@ def summarize_progress(
         in_progress_tasks=found[HierarchyStatus.IN_PROGRESS],
         todo_tasks=found[HierarchyStatus.TODO],
         completion_percentage=_per_cent(found[HierarchyStatus.DONE], total),
-        parents=_parent_entries(tasks, _parents(tasks, completed, following, is_whole=is_whole)),
+        parents=_parent_entries(tasks, _parents(tasks, completed, following)),
     )
 
 
@@ -89,7 +89,7 @@ def table(
     """
     total = len(tasks)
     advice = "listTasks shows them"
-    if _is_short(tasks, is_whole=is_whole):
+    if not is_whole and total > _MAX_UNASKED:
         rows = _place_rows(tasks, map(tasks.get, [*changed][:_MAX_ROWS] or [leaf[-1].id]))
         advice += ", or ask for all with `table`: true"
     elif total <= _MAX_ROWS:
@@ -105,10 +105,6 @@ def table(
         if size_of(text) <= _MAX_BYTES:
             return text
         limit //= 2
-
-
-def _is_short(tasks: Collection[HierarchyTask], *, is_whole: bool) -> bool:
-    return not is_whole and len(tasks) > _MAX_UNASKED
 
 
 def _walk(tasks: Collection[HierarchyTask]) -> Iterator[tuple[HierarchyTask, HierarchyTask | None]]:
@@ -158,15 +154,11 @@ def _rank_by_nearness(
 
 
 def _parents(
-    tasks: Collection[HierarchyTask],
-    completed: Sequence[HierarchyTask],
-    following: Sequence[HierarchyTask],
-    *,
-    is_whole: bool,
+    tasks: Collection[HierarchyTask], completed: Sequence[HierarchyTask], following: Sequence[HierarchyTask]
 ) -> list[HierarchyTask]:
-    """Return the parents of a summary: all in the order of the tree, or those above the two leaves first or only."""
-    ids = [] if _is_short(tasks, is_whole=is_whole) else tasks.parents(_MAX_PARENTS + 1)
-    if 0 < len(ids) <= _MAX_PARENTS:
+    """Return the parents of a summary: all in the order of the tree, or those above the two leaves first."""
+    ids = tasks.parents(_MAX_PARENTS + 1)
+    if len(ids) <= _MAX_PARENTS:
         return [tasks.get(name) for name in sorted(ids, key=lambda name: _position(tasks, name))]
     near = dict.fromkeys(task.id for path in (completed, following) for task in reversed(path[:-1]))
     return [tasks.get(name) for name in [*near, *(name for name in ids if name not in near)][:_MAX_PARENTS]]
