@@ -84,9 +84,8 @@ class LineClient:
 
     @property
     def log(self) -> str:
-        """What the server has written to stderr."""
-        self._log.seek(0)
-        return self._log.read().decode()
+        """What the server has written to stderr; its place in the file, which both processes share, stays."""
+        return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode()
 
     def line(self, method: str, params: Message | None = None, request_id: int | None = None) -> bytes:
         """Return a request of this era as a line; the id is the next one unless it is given."""
