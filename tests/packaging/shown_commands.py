@@ -109,6 +109,11 @@ def _look_at_install(command: Command) -> None:
     assert [folder for folder in wanted if folder not in packages] == []
 
 
+def _look_at_uninstall(command: Command) -> None:
+    """It names a distribution of ours."""
+    assert command.words[-1] in {project.table.name for project in PROJECTS.values()}
+
+
 def _look_at_help(command: Command) -> None:
     """The command of a server has such a command."""
     help_command = [installed(command.words[0]), *command.words[1:], "--help"]
@@ -192,6 +197,7 @@ _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"(bash|python3?) (?!hatchw|-m)\S+", _look_at_script, "it may take minutes, and CI runs it"),
     (r"python -m benchmarks\.", _look_at_module, "it takes minutes; a test runs a part of it"),
     (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index: tests/docs/test_installs.py"),
+    (r"(uv tool|pipx) uninstall ", _look_at_uninstall, "it removes programs of whoever runs this"),
     (r"(uv tool|pipx) install ", _look_at_install, "it fetches from an index: tests/docs/test_installs.py"),
     (r"(uv tool update-shell|pipx ensurepath)$", lambda _: None, "it changes the user's shell, and takes nothing"),
     (r"npm install --prefix ", _look_at_npm, "it fetches from an index, for a comparison by hand"),
