@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import socket
 import sqlite3
 from contextlib import closing
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.mirror.owner import make_owner
+from heartbeat_mcp.mirror.owner import make_owner, parse_owners
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import StoreWriteFailed
 from task_core.models import utc_now
@@ -321,3 +322,10 @@ def test_a_section_that_shows_a_list_on_a_server_is_not_another_stores_until_its
         (team.folder / "tasks.db").unlink()
     place.create("call Ann")
     assert "water the plants" in place.text
+
+
+@pytest.mark.requirement("EN-19")
+def test_a_line_of_the_lock_file_that_names_no_store_is_ignored() -> None:
+    named = {"section": "TODO", "store": "a", "tenant": "", "id": ""}
+    lines = [json.dumps(line).encode() for line in (named, {**named, "section": "Later", "store": 1}, [])]
+    assert [*parse_owners(b"\n".join(lines))] == ["todo"]

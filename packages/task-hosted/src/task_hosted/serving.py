@@ -39,10 +39,11 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
     is_debugging = logging.root.level == logging.DEBUG
     logging.getLogger(_TALKATIVE).setLevel(logging.NOTSET if is_debugging else logging.WARNING)
     server = load_hosted(program, settings, hosted)
-    gc.freeze()  # what was imported stays: looking through it takes time, most of all at the end
-    try:
+    # What was imported stays: looking through it takes time, most of all at the end.
+    gc.freeze()  # pragma: no cover - the rest in a process: tests/hosted/test_processes.py
+    try:  # pragma: no cover - as above
         run_hosted(server, hosted, host, port)
-    finally:
+    finally:  # pragma: no cover - as above
         server.end()
 
 

@@ -170,7 +170,7 @@ def _prepare_process() -> None:
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
-        except OSError:
+        except OSError:  # pragma: no cover - only a process of its own lacks one: tests/wire/test_stdio_life.py
             os.open(os.devnull, os.O_RDWR)  # else the next file, perhaps the store, becomes a standard stream
     # The replacement of a missing stream is never closed, and importing ``pathlib`` for it would take time.
     sys.stdout, sys.stderr = (it or open(os.devnull, "w") for it in (sys.stdout, sys.stderr))  # noqa: SIM115, PTH123
@@ -183,7 +183,7 @@ def _take_signals_as_interrupts() -> None:
 
 
 def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
-    if options.is_hosted:
+    if options.is_hosted:  # pragma: no cover - only in a process of its own: tests/hosted/test_processes.py
         _serve_hosted(program, options)
         return
     is_http, parent = options.transport == "http", find_parent()
@@ -237,7 +237,7 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
         for package in ("mcp", "mcp.server"):
             postpone(package)
         server = program.build(settings)
-        if options.transport == "stdio" and os.isatty(0):
+        if options.transport == "stdio" and os.isatty(0):  # pragma: no cover - tests/wire/test_stdio_life.py
             sys.stderr.write(
                 f"{program.name} is waiting for an MCP client to write to stdin{locate_store(settings)}."
                 " Press Ctrl+C to end it.\n"

@@ -128,7 +128,7 @@ def describe_environment(settings_type: type[BaseSettings]) -> str:
     return "\n".join(["environment variables:", *lines])
 
 
-def locate_store(settings: ServerSettings) -> str:
+def locate_store(settings: ServerSettings) -> str:  # pragma: no cover - at a terminal: tests/wire/test_stdio_life.py
     """Return where the tasks are, as the end of a sentence; nothing if that is not known."""
     if not isinstance(settings, StoreSettings):
         return ""

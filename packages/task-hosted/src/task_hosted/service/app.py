@@ -75,7 +75,7 @@ class HostedServer:
         self.app = self._build_app(keys or IssuerKeys(settings.task_auth_issuer))
         """The ASGI application."""
 
-    def end_streams(self) -> None:
+    def end_streams(self) -> None:  # pragma: no cover - in a process: tests/hosted/test_processes.py
         """End every stream of notifications with its final answer."""
         self._tenants.end_streams()
 
@@ -88,7 +88,7 @@ class HostedServer:
         self._first.close()
         self._first.end()
 
-    async def drain(self) -> None:
+    async def drain(self) -> None:  # pragma: no cover - in a process: tests/hosted/test_processes.py
         """Announce the end to proxies, and return once they have had time to use other replicas."""
         self.health.is_draining = True
         with anyio.move_on_after(self._settings.task_drain_seconds):
@@ -168,7 +168,7 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
     _allow_many_connections()
     if server.metrics:
         server.metrics.publish()
-    with listen(host, port) as listener:
+    with listen(host, port) as listener:  # pragma: no cover - in a process: tests/hosted/test_processes.py
         say_where(listener, settings.path)
 
         async def run() -> None:

@@ -195,7 +195,7 @@ def _converse(greeting: Greeting, stopped: int, data: bytearray, answered: list[
                 if answer.request_id is not None:
                     answered.append(answer.request_id)
                     os.write(1, answer.line)
-            if not chunk:
+            if not chunk:  # pragma: no cover - in a process: tests/wire/test_greetings.py
                 return
 
 
