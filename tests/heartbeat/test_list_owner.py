@@ -327,5 +327,5 @@ def test_a_section_that_shows_a_list_on_a_server_is_not_another_stores_until_its
 @pytest.mark.requirement("EN-19")
 def test_a_line_of_the_lock_file_that_names_no_store_is_ignored() -> None:
     named = {"section": "TODO", "store": "a", "tenant": "", "id": ""}
-    lines = [json.dumps(line).encode() for line in (named, {**named, "section": "Later", "store": 1}, [])]
+    lines = [json.dumps(line).encode() for line in (named, {**named, "section": "Later", "store": 1}, "TODO")]
     assert [*parse_owners(b"\n".join(lines))] == ["todo"]

@@ -75,11 +75,11 @@ class HostedServer:
         self.app = self._build_app(keys or IssuerKeys(settings.task_auth_issuer))
         """The ASGI application."""
 
-    def end_streams(self) -> None:  # pragma: no cover - in a process: tests/hosted/test_processes.py
+    def end_streams(self) -> None:
         """End every stream of notifications with its final answer."""
         self._tenants.end_streams()
 
-    def close(self) -> None:
+    def close(self) -> None:  # pragma: no cover - in a process: tests/hosted/test_processes.py
         """End every wait for the store; waiting calls fail."""
         self._tenants.close()
 
