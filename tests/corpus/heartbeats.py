@@ -27,7 +27,7 @@ _END: Final = re.compile(rb"^ {0,3}##?(?:[ \t]|$)")
 _FENCE: Final = re.compile(rb"^ {0,3}(```|~~~)")
 
 _MARKS: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])?\s*(?:\[[^\]]{0,10}\]\s*)?")
-"""What stands before the text of a line in a list."""
+"""The marker before the text of a line in a list."""
 
 
 async def try_heartbeat(file: Path, outcome: Outcome) -> None:

@@ -84,7 +84,7 @@ class LineClient:
 
     @property
     def log(self) -> str:
-        """What the server has written to stderr; its place in the file, which both processes share, stays."""
+        """The server's stderr so far, read without moving the file offset that both processes share."""
         return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode()
 
     def line(self, method: str, params: Message | None = None, request_id: int | None = None) -> bytes:

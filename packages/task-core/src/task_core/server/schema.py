@@ -23,7 +23,7 @@ _SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf"
 """Keywords that an output schema keeps: names and types. Anything more could only make a client reject a result."""
 
 _SCALARS: Final = {"int_type": (int, float), "float_type": (int, float), "bool_type": (bool,)}
-"""What the text of an argument may stand for, by pydantic's name for its error."""
+"""The JSON types that an argument sent as text is read as, by the name of pydantic's error."""
 
 _UNKNOWN: Final = "extra_forbidden"
 """Pydantic's name for an unknown argument."""
