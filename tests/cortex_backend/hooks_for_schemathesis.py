@@ -1,4 +1,4 @@
-"""What schemathesis must do before it sends valid data: number its keys, and invent no versions.
+"""Hooks that prepare the data of schemathesis: number its keys, and invent no versions.
 
 A cursor and a version are strings that only an earlier answer can give, no earlier request may have had a key, and a
 branch has the id of its task; the description cannot say so, and a valid request with an invented one is refused

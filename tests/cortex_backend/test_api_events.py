@@ -1,4 +1,4 @@
-"""What happened: written with the change, never changed, seen by whoever may see it, polled for (CX-44, CX-45)."""
+"""Events are written with the change, never altered, shown only to members, and polled (CX-44, CX-45)."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def work(kind: Kind, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What heartbeat keeps after its server has made and changed some tasks; tests that change it take a copy."""
+    """The files of a heartbeat server that made and changed some tasks; tests that alter them take a copy."""
     folder = tmp_path_factory.mktemp("worked") / "heartbeat"
     work(SERVERS["heartbeat"](), folder)
     return folder

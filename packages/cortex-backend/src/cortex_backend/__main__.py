@@ -135,7 +135,7 @@ def _ask_password(options: argparse.Namespace) -> str:
             if getpass.getpass("Again: ") != password:
                 raise AccountRefused("The two passwords differ. Try again.")
     except (EOFError, getpass.GetPassWarning):
-        raise AccountRefused("There is no terminal to ask for the password. Give --password-stdin.") from None
+        raise AccountRefused("Cannot ask for the password without a terminal. Give --password-stdin.") from None
     return password
 
 

@@ -94,7 +94,7 @@ class Runner:
         try:
             async with asyncio.timeout(program.seconds):
                 await asyncio.wait([ended])
-        except BaseException:
+        except BaseException:  # a cancellation too: end the process, then raise again
             process.end()
             await asyncio.wait([ended])
             raise
@@ -146,7 +146,7 @@ class _Process:
         self._stderr = bytearray()
         self._guard = None if sys.platform == "win32" else _start_guard()
         try:
-            self._program = subprocess.Popen(  # noqa: S603 - no shell
+            self._program = subprocess.Popen(  # noqa: S603 - a list of arguments, which no shell reads
                 program.argv,
                 bufsize=0,
                 stdin=subprocess.DEVNULL if program.message == b"" else subprocess.PIPE,
@@ -156,7 +156,7 @@ class _Process:
                 env=program.environment,
                 start_new_session=True,
             )
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: end the guard, which has nothing to guard, then raise again
             self._dismiss_guard()
             raise
         self._tell_guard(b"%d\n" % self._program.pid)
@@ -188,13 +188,13 @@ class _Process:
             self._program.kill()
 
     def _tell_guard(self, line: bytes) -> None:
-        if self._guard is None:  # pragma: no cover - Windows
+        if self._guard is None:  # pragma: no cover - Windows, which has no guard
             return
         with suppress(OSError, ValueError):  # it has been let loose
             cast("IO[bytes]", self._guard.stdin).write(line)
 
     def _dismiss_guard(self) -> None:
-        if self._guard is None:  # pragma: no cover - Windows
+        if self._guard is None:  # pragma: no cover - Windows, which has no guard
             return
         self._tell_guard(b"\n")
         cast("IO[bytes]", self._guard.stdin).close()

@@ -19,7 +19,7 @@ class TaskFile:
         """Return whether there is nothing to take in or to write."""
         return True
 
-    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - a file may
+    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - only a list with a file asks which task
         """Return whether the file has an entry with the id."""
         return False
 

@@ -81,7 +81,7 @@ def replace_file(
     Raises:
         FileChanged: the file is not in the state ``over``; not checked on Windows, which updates file times too late.
         NotPutBack: as ``rename_over``.
-        OSError: the file is unchanged, except if its folder could not be synced and there is no ``over``.
+        OSError: nothing was replaced, unless only the sync of the folder failed and ``over`` was not given.
     """
     target = os.path.realpath(path)
     parent, temporary = os.path.dirname(target), temporary_name(target)

@@ -72,7 +72,7 @@ def _list_members(
     "/projects/{project_id}/members", status_code=201, response_model=InvitationView, responses=describe(403, 404, 409)
 )
 def _invite_member(project_id: Id, work: CurrentWork, body: InvitationDraft, create_once: CreateOnce) -> Response:
-    """Invite somebody by e-mail, who is a member once they accept; for owners. A repeat replaces the role."""
+    """Invite a person by e-mail; they join by accepting. Owners only. A repeated invitation changes its role."""
     return create_once(work.projects.invite, project_id, body)
 
 

@@ -86,7 +86,7 @@ class InvitationQuery(LongPageQuery):
 
 
 class ProjectLabel(AnswerModel):
-    """A project, as somebody who is invited sees it."""
+    """The part of a project that an invited person may see."""
 
     id: int = Field(examples=[7])
     name: str = Field(examples=["App"])

@@ -24,7 +24,7 @@ class SigningKey(NamedTuple):
 def load_keys(settings: BackendSettings) -> tuple[SigningKey, ...]:
     """Return the keys, the one that signs first; with SQLite, make the file of keys if there are none yet.
 
-    It raises ``SettingsError`` if there is no key, one is too short, or others can read the file.
+    Raises ``SettingsError`` if the file has no key or a key that is too short, or if other users can read it.
     """
     if settings.secret_keys is not None:
         return _parse(settings.secret_keys.get_secret_value(), "CORTEX_SECRET_KEYS")

@@ -201,7 +201,7 @@ def _created_project(found: SeenProject) -> Creation:
 
 
 def _lock_member(session: Session, project_id: int, user_id: int, role: MemberRole | None) -> SeenMember:
-    """Return a member who is about to get ``role``, or none; the last owner keeps theirs."""
+    """Return a member whose role may be changed to ``role``, or removed; the last owner must stay an owner."""
     store.lock_project(session, project_id)
     member = require(store.find_member(session, project_id, user_id), "member")
     if member.role == MemberRole.OWNER and role != MemberRole.OWNER:

@@ -210,6 +210,6 @@ def take_invitation(
 
 
 def remove_invitations_by(session: Session, project_id: int, inviter: int) -> None:
-    """End the invitations to a project of somebody who is no longer its owner."""
+    """Withdraw the invitations that a former owner of the project sent."""
     is_theirs = (InvitationRow.project_id == project_id) & (InvitationRow.invited_by == inviter)
     session.execute(delete(InvitationRow).where(is_theirs))

@@ -73,4 +73,4 @@ def _follow(context: Context, backend: Backend, after: int | None) -> NoReturn:
                 write_json(event, context.out)
             else:
                 write_outcome(Outcome({}, table=_table([event])), (), context.out, context.err)
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(_PAUSE_SECONDS)  # polling needs no thread: Ctrl+C ends the pause

@@ -26,7 +26,7 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     cannot be reached is a warning.
 
     Raises:
-        RepositoryError: there is no git, the directory is not in a work tree, or it is not clear which remote counts.
+        RepositoryError: git is missing, the directory is outside a work tree, or the remote is ambiguous.
     """
     with flow.with_warnings():
         repository = inspect(flow.git, find_paths(flow.git))

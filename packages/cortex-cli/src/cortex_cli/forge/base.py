@@ -62,7 +62,7 @@ Raises:
 
 
 class _Unanswered(Exception):
-    """There is no answer; the message says why."""
+    """The forge gave no answer; the message says why."""
 
 
 def send_with_token(url: str, token: str, deadline: Deadline) -> _Request:
