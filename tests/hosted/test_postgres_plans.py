@@ -201,7 +201,7 @@ def questions() -> Iterator[tuple[str, Hot]]:
     one, many = {"limit": 1}, {"limit": LIMIT}
     yield "get", Hot(SQL.ROW, {"records_pkey"})
     yield "in", Hot(SQL.HAS, {"records_pkey"})
-    yield "list", Hot(SQL.LIST, {"lists_pkey"})
+    yield "list", Hot(f"{SQL.LIST} FOR UPDATE", {"lists_pkey"})
     yield "news", Hot(SQL.CHANGES, {"by_revision"}, LIMIT, many)
     yield "near", Hot(SQL.NEXT_IDS, {"records_pkey"}, LIMIT, many)
     yield "near, before", Hot(SQL.EARLIER_IDS, {"records_pkey"}, LIMIT, many)

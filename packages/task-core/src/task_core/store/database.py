@@ -6,7 +6,6 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import lru_cache
 from typing import Any, Final
 
 from typing_extensions import override
@@ -22,12 +21,6 @@ __all__ = ["Connection", "Database", "MemoryDatabase", "Observer", "open_in_memo
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-
-_WORDS: Final = (
-    ("{contains}", "instr"),
-    ("{octets}", "LENGTH(CAST(document AS BLOB))"),
-    ("{lock}", ""),
-)
 
 
 class Observer:
@@ -111,7 +104,7 @@ class Connection:
     def run(self, statement: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
         """Carry out one statement and return its rows."""
         try:
-            found = self.sqlite.execute(_translate(statement), parameters or {}).fetchall()
+            found = self.sqlite.execute(statement, parameters or {}).fetchall()
         except sqlite3.DatabaseError as error:
             raise self._error(error) from error
         if self.log is not None and not statement.lstrip().startswith(("SELECT", "WITH")):
@@ -149,14 +142,6 @@ class Connection:
         if code in _DAMAGED:
             return StoreDamaged(self._name, f"'{error}'", "a complete SQLite database of this server")
         return (StoreWriteFailed if self._for_writing else StoreUnreadable)(self._name, str(error))
-
-
-@lru_cache(maxsize=512)
-def _translate(statement: str) -> str:
-    """Return ``statement`` in the words of SQLite, where whoever writes has the whole database to itself."""
-    for general, own in _WORDS:
-        statement = statement.replace(general, own)
-    return statement
 
 
 def open_in_memory(name: str) -> Connection:

@@ -52,7 +52,7 @@ _TOTALS: Final = (
     "ALTER TABLE lists ADD COLUMN moment BIGINT NOT NULL DEFAULT 0",
     """
     UPDATE lists SET (number, size) = (
-        SELECT COUNT(*), COALESCE(SUM({octets}), 0) FROM records
+        SELECT COUNT(*), COALESCE(SUM(LENGTH(CAST(document AS BLOB))), 0) FROM records
         WHERE records.tenant = lists.tenant AND records.kind = lists.kind AND document IS NOT NULL
     )
     """,

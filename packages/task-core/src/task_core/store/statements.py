@@ -1,4 +1,4 @@
-"""Selections that a store answers (EN-3), and every statement that it runs, with named parameters (EN-13).
+"""Selections that a store answers (EN-3), and every statement that it runs, in the words of SQLite (EN-13).
 
 Each key begins with tenant and kind. Only names of columns are inserted into the text.
 """
@@ -84,7 +84,7 @@ class Selection:
 class SQL:
     """The statements that are always the same."""
 
-    LIST = f"SELECT version, id, {', '.join(LIST_VALUES)}, owner FROM lists WHERE {_KEY} {{lock}}"
+    LIST = f"SELECT version, id, {', '.join(LIST_VALUES)}, owner FROM lists WHERE {_KEY}"
     ADD_LIST = """
         INSERT INTO lists (tenant, kind, id, version, revision, purged, fields)
         VALUES (:tenant, :kind, :id, :version, 0, 0, '{}') ON CONFLICT (tenant, kind) DO NOTHING
@@ -261,7 +261,7 @@ def _filters(selection: Selection) -> tuple[list[str], Parameters]:
         conditions.append("(updated IS NULL OR updated >= :since)")
         parameters["since"] = selection.since
     for number, word in enumerate(selection.words):
-        conditions.append(f"{{contains}}(words, :word{number}) > 0")
+        conditions.append(f"instr(words, :word{number}) > 0")
         parameters[f"word{number}"] = word
     return conditions, parameters
 

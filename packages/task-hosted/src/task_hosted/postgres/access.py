@@ -15,7 +15,7 @@ from task_hosted.postgres.connection import PostgresConnection
 from task_hosted.postgres.dialect import is_conflict, is_locked, is_lost, make_fault, pack, translate, unpack
 from task_hosted.postgres.pool import Pool
 
-__all__ = ["READ", "WRITE", "ListAccess", "Rows", "Statement", "exchange"]
+__all__ = ["LOCK", "READ", "WRITE", "ListAccess", "Rows", "Statement", "exchange"]
 
 Statement = tuple[str, Parameters]
 Rows = list[tuple[Any, ...]]
@@ -25,6 +25,9 @@ READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 """Begins a transaction that locks the row of its list first (EN-12)."""
+
+LOCK: Final = " FOR UPDATE"
+"""Ends the question for the row of a list in such a transaction."""
 
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which the server ends an idle transaction."""
@@ -117,7 +120,7 @@ class ListAccess:
         self._waiting.add(connection)  # from here on, ``give_up`` ends its patience
         try:
             seconds = 0.0 if self._is_over.is_set() else seconds
-            row = SQL.LIST if beginning == WRITE else SQL.LIST.replace("{lock}", "")
+            row = SQL.LIST + LOCK if beginning == WRITE else SQL.LIST
             statements = [(beginning, {}), (_SETTINGS, self._settings(seconds)), (row, self.key)]
             return exchange(connection, statements)
         finally:

@@ -13,9 +13,8 @@ from task_core.store.statements import Parameters
 __all__ = ["describe", "is_conflict", "is_locked", "is_lost", "make_fault", "pack", "translate", "unpack"]
 
 _WORDS: Final = (
-    ("{contains}", "strpos"),
-    ("{octets}", "octet_length(document)"),
-    ("{lock}", "FOR UPDATE"),
+    ("instr(", "strpos("),
+    ("LENGTH(CAST(document AS BLOB))", "octet_length(document)"),
     (" TEXT", ' TEXT COLLATE "C"'),  # ordered by code points, as in every other engine
 )
 

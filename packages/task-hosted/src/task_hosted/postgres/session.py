@@ -15,7 +15,7 @@ from task_core.errors import StoreWriteFailed, TaskError
 from task_core.files import Wait
 from task_core.store.database import Observer
 from task_core.store.statements import SQL, Parameters
-from task_hosted.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
+from task_hosted.postgres.access import LOCK, WRITE, ListAccess, Rows, Statement, exchange
 from task_hosted.postgres.connection import PostgresConnection
 from task_hosted.postgres.dialect import describe, is_conflict, is_lost, make_fault, pack
 
@@ -78,9 +78,9 @@ class WriteSession:
         """Return the rows of a query; buffer any other statement."""
         if self._loss:
             raise self._loss.copy()
-        if statement == SQL.LIST and self._row:
+        if statement == SQL.LIST:
             row, self._row = self._row, []
-            return row
+            return row or self._ask((SQL.LIST + LOCK, pack(parameters)))
         if statement.lstrip().startswith(("SELECT", "WITH")):
             return self._ask((statement, pack(parameters)))
         self._write(statement, pack(parameters))
