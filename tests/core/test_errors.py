@@ -19,7 +19,6 @@ from task_core.errors import (
     InternalError,
     InvalidArguments,
     InvalidTransition,
-    QuotaExceeded,
     ResourceNotFound,
     StoreDamaged,
     StoreLocked,
@@ -159,12 +158,6 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         "It is unknown whether this was saved in 'tasks' (the connection was lost). List the tasks to see whether it "
         "was, before you repeat the call.",
         {"file": "tasks", "cause": "the connection was lost", "unknown": True},
-    ),
-    (
-        QuotaExceeded("bytes", 1_048_600, 1_048_576),
-        "This list may hold 1,048,576 bytes, and would have 1,048,600; remove or shorten tasks that nobody needs "
-        "anymore, or ask the operator of the service for more room.",
-        {"what": "bytes", "count": 1_048_600, "limit": 1_048_576},
     ),
     (
         UnknownTool("task_creat", ["task_create"]),

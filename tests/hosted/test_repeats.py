@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from task_core.errors import InvalidArguments, QuotaExceeded, StoreWriteFailed
+from task_core.errors import InvalidArguments, StoreWriteFailed
 from task_core.models import utc_now
 from task_core.store import Store
-from task_core.store.base import Quota
+from task_hosted.service.quotas import Quota, QuotaExceeded
 from task_hosted.service.tool_calls import carry_out_once
 from tests.core.engines import LASTING_ENGINES, LIST, Card, Engine
 from tests.hosted.service import Authority, Site, hosting
@@ -188,9 +188,9 @@ def test_a_list_keeps_so_many_answers_and_no_more(
 @pytest.mark.requirement("HO-6")
 def test_a_call_that_cannot_be_saved_is_not_answered(tmp_path: Path) -> None:
     store = open_shared(tmp_path, Engine("sqlite"))
-    store.quota = Quota(0, 1_000)
-    with pytest.raises(QuotaExceeded):
+    store.check_growth = Quota(0, 1_000).check
+    with pytest.raises(QuotaExceeded, match="^This list may hold 0 tasks, and would have 1; remove or shorten "):
         carry_out_once(store, "key", "digest", lambda: add_and_answer(store, "a"))
-    store.quota = None
+    store.check_growth = Quota(1, 1_000).check
     assert carry_out_once(store, "key", "digest", lambda: "done") == "done"
     store.close()

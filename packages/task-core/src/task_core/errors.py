@@ -24,7 +24,6 @@ __all__ = [
     "InternalError",
     "InvalidArguments",
     "InvalidTransition",
-    "QuotaExceeded",
     "ResourceNotFound",
     "StoreDamaged",
     "StoreLocked",
@@ -240,18 +239,6 @@ class StoreNewer(TaskError):
             f"The store '{name}' has format version {found}, newer than this server supports ({supported}), "
             "so it was left untouched. Ask the user to update the server.",
             {"file": name, "found": found, "supported": supported},
-        )
-
-
-class QuotaExceeded(TaskError):
-    """A change would let a list grow beyond what its owner may keep (HO-4)."""
-
-    def __init__(self, what: str, count: int, limit: int) -> None:
-        """``what`` is what there would be too many of: ``tasks`` or ``bytes``."""
-        super().__init__(
-            f"This list may hold {limit:,} {what}, and would have {count:,}; remove or shorten tasks that nobody needs "
-            "anymore, or ask the operator of the service for more room.",
-            {"what": what, "count": count, "limit": limit},
         )
 
 

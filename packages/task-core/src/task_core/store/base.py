@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol
 
 from task_core.models import RecordT
 
-__all__ = ["ROOTS", "Changes", "Kind", "Quota", "Row", "WatchedStore"]
+__all__ = ["ROOTS", "Changes", "Kind", "Row", "WatchedStore"]
 
 ROOTS: Final = ""
 """The parent of the roots of a tree, or of all records of a list."""
@@ -40,14 +40,6 @@ class Row(NamedTuple, Generic[RecordT]):
     """rises from sibling to sibling"""
     size: int
     """bytes of the record as it is stored"""
-
-
-class Quota(NamedTuple):
-    """Limits of one list; a list that exceeds them already, as after a change of its quota, may not grow."""
-
-    records: int
-    size: int
-    """bytes of all records as they are stored"""
 
 
 class Changes(NamedTuple, Generic[RecordT]):

@@ -13,7 +13,7 @@ from typing import Final, Generic
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
 from task_core.files import LOCK_SECONDS, Wait
 from task_core.models import Clock, RecordT, utc_now
-from task_core.store.base import Changes, Kind, Quota
+from task_core.store.base import Changes, Kind
 from task_core.store.collection import Collection, ListRow, Session
 from task_core.store.database import Database, Observer
 from task_core.store.statements import SQL
@@ -90,8 +90,8 @@ class Store(Generic[RecordT]):
         self._nothing = ListRow(tenant, kind.name, kind.version)
         self._clock = clock
         self._lock_seconds = lock_seconds
-        self.quota: Quota | None = None
-        """the limits of the list, if there are any"""
+        self.check_growth: Callable[[ListRow, ListRow], None] = lambda _before, _after: None
+        """called before a transaction is saved; an error that it raises ends it"""
         self.check: Callable[[Transaction[RecordT]], None] = lambda _: None
         """called when a transaction begins, and once it has taken in what people wrote elsewhere; an error that it
         raises ends it (for a change to what was seen before)"""
@@ -111,8 +111,7 @@ class Store(Generic[RecordT]):
         Raises:
             StoreLocked: the lock was held elsewhere for the whole wait.
             StoreWriteFailed: the commit failed.
-            QuotaExceeded: the list would grow beyond its quota.
-            TaskError: as ``read``.
+            TaskError: as ``read``, or that of a check.
         """
         outer: Transaction[RecordT] | None = getattr(self._outer, "transaction", None)
         if outer is not None:
@@ -122,12 +121,11 @@ class Store(Generic[RecordT]):
         try:
             batch.session.run("SAVEPOINT begun", {})
             try:
-                self._outer.transaction = work = Transaction(
-                    self.kind, batch.session, batch.row, self._clock, self.quota
-                )
+                self._outer.transaction = work = Transaction(self.kind, batch.session, batch.row, self._clock)
                 self.check(work)
                 yield work
                 row = work.finish()
+                self.check_growth(batch.row, row)
                 batch.session.run("RELEASE SAVEPOINT begun", {})
             except BaseException as error:  # KeyboardInterrupt too: nothing of it may be saved; raised again
                 batch.undo(error)

@@ -8,9 +8,9 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from task_core.errors import DuplicateId, QuotaExceeded
+from task_core.errors import DuplicateId
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
-from task_core.store.base import ROOTS, Kind, Quota, Row
+from task_core.store.base import ROOTS, Kind, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
 from task_core.store.statements import LIST_VALUES, SQL
 
@@ -29,16 +29,12 @@ _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
 class Transaction(Collection[RecordT]):
     """A transaction, whose changes others see after the commit; an unknown id, or parent, raises ``TaskNotFound``."""
 
-    def __init__(
-        self, kind: Kind[RecordT], session: Session, row: ListRow, clock: Clock, quota: Quota | None = None
-    ) -> None:
-        """Work on the list of ``row``, which may not grow beyond the ``quota``."""
+    def __init__(self, kind: Kind[RecordT], session: Session, row: ListRow, clock: Clock) -> None:
         super().__init__(kind, session, row)
         self.changed: set[str] = set()
         """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one;
         ``ROOTS`` only if the order of the roots that stay has changed, or a new one is not after all others"""
         self.clock = clock
-        self._quota = quota
         self._begun = row
         self._added = 0
         self.is_changed = False
@@ -142,23 +138,12 @@ class Transaction(Collection[RecordT]):
         self._rows.clear()
 
     def finish(self) -> ListRow:
-        """Write what is left to write, and return the resulting list row, or raise ``QuotaExceeded``."""
-        if self._quota:
-            self._check_quota(self._quota)
+        """Write what is left to write, and return the resulting list row."""
         if self.changed or self.is_changed:
             row = self._list = replace(self._list, revision=self._list.revision + 1)
             self.run(SQL.SAVE_LIST, **{name: getattr(row, name) for name in LIST_VALUES})
             return row
         return self._begun
-
-    def _check_quota(self, quota: Quota) -> None:
-        row, begun = self._list, self._begun
-        for what, now, before, limit in (
-            ("tasks", row.number, begun.number, quota.records),
-            ("bytes", row.size, begun.size, quota.size),
-        ):
-            if now > max(limit, before):
-                raise QuotaExceeded(what, now, limit)
 
     def _add(self, record: RecordT, parent: str, position: int) -> int:
         place = {"parent": parent if self.kind.is_tree else None, "position": position, "removed": None}

@@ -19,13 +19,13 @@ from task_core.server.app import TaskServer
 from task_core.server.transports.asgi import AllowedNames, listen, say_where, serve
 from task_core.server.transports.wire import stop_signal
 from task_core.store import Store
-from task_core.store.base import Quota
 from task_hosted.service.endpoint import ProtocolEndpoint
 from task_hosted.service.health import ReplicaHealth
 from task_hosted.service.identity import READ_SCOPE, WRITE_SCOPE, TokenReader
 from task_hosted.service.keys import IssuerKeys
 from task_hosted.service.limits import Limits
 from task_hosted.service.metrics import Metrics
+from task_hosted.service.quotas import Quota
 from task_hosted.service.refusals import Challenges
 from task_hosted.service.settings import HostedSettings
 from task_hosted.service.tenants import Tenants
@@ -99,7 +99,7 @@ class HostedServer:
         server.workers.threads = self._first.workers.threads
         server.note_call = self.metrics.note_call if self.metrics else log_call
         store = _store_of(server)
-        store.quota = Quota(self._settings.task_quota_tasks, self._settings.task_quota_bytes)
+        store.check_growth = Quota(self._settings.task_quota_tasks, self._settings.task_quota_bytes).check
         server.wrap_change = make_repeatable(store)
         if self.metrics:
             store.observe(self.metrics)
