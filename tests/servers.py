@@ -102,7 +102,7 @@ class ProgramRecord:
         """The setting without which it does not start."""
         return ""
 
-    def program(self) -> Program[Any]:
+    def program(self) -> Program:
         """Return the server as a command."""
         from task_core.cli.program import Program  # noqa: PLC0415 - not everywhere the core is installed
 

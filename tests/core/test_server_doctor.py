@@ -57,7 +57,7 @@ def _command_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def program_with(*checks: Check, name: str = NAME) -> Program[Settings]:
+def program_with(*checks: Check, name: str = NAME) -> Program:
     return Program(name, lambda: Settings, build=never, checks=lambda _: checks, codec=lambda: ListCodec(NOTES))
 
 

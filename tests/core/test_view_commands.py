@@ -101,7 +101,7 @@ class Notes:
         patched.setenv("CLOSED", str(self.closed))
         patched.setenv("NOTES_PATH", str(folder / "notes.json"))
 
-    def __call__(self, *words: str, greeting: str = "", program: Program[NotesSettings] = PROGRAM) -> Ended:
+    def __call__(self, *words: str, greeting: str = "", program: Program = PROGRAM) -> Ended:
         self._patched.setenv("GREETING", greeting)
         with pytest.raises(SystemExit) as caught:
             run(program, words)
@@ -251,7 +251,7 @@ def test_a_file_of_the_project_is_named_if_the_tasks_may_be_there(
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    program: Program[NotesSettings] = Program(
+    program: Program = Program(
         "notes-mcp",
         settings_type=lambda: Planned,
         build=build,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import logging
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from task_core.bootstrap import BadSettings, log_to_stderr
 from task_core.cli.program import Program
-from task_core.cli.settings import ServerSettings, load_settings
+from task_core.cli.settings import load_settings
 from task_core.store import Engine
 from task_hosted.service.app import HostedServer, run_hosted
 from task_hosted.service.settings import HostedSettings
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["load_hosted", "serve_hosted"]
 
-SettingsT = TypeVar("SettingsT", bound=ServerSettings)
-
 _TALKATIVE: Final = "mcp"
 """A logger that writes several lines per request at INFO, where one line per call is enough."""
 
 
-def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, port: int) -> None:
+def serve_hosted(program: Program, log_level: str | None, host: str, port: int) -> None:
     """Serve one server for each tenant until a signal comes.
 
     Raises:
@@ -48,20 +46,19 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
 
 
 def load_hosted(
-    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, keys: IssuerKeys | None = None
+    program: Program, settings: StoreServerSettings, hosted: HostedSettings, keys: IssuerKeys | None = None
 ) -> HostedServer:
     """Return the hosted server of ``program``; ``keys`` are those of the issuer.
 
     Raises:
         BadSettings: a setting is not for a hosted server.
     """
-    stored = cast("StoreServerSettings", settings)
-    _check(stored)
+    _check(settings)
 
     def build(tenant: str) -> TaskServer:
         return program.build(settings.model_copy(update={"task_tenant": tenant}))
 
-    pool = cast("Pool", stored.pool) if stored.address.engine is Engine.POSTGRESQL else None
+    pool = cast("Pool", settings.pool) if settings.address.engine is Engine.POSTGRESQL else None
     return HostedServer(hosted, program.build(settings), build, pool=pool, keys=keys)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from task_core.bootstrap import BadSettings
 from task_core.cli.program import Program
@@ -19,8 +19,6 @@ from task_core.text import escape_invisible, pluralize
 
 __all__ = ["run_doctor"]
 
-SettingsT = TypeVar("SettingsT", bound=ServerSettings)
-
 _PACKAGES: Final = ("mcp-task-core", "mcp", "pydantic", "filelock")
 """The distributions whose versions explain most of what goes wrong."""
 
@@ -28,7 +26,7 @@ _WIDTH: Final = 22
 """Width of the columns before the text: two blanks, the level, the subject."""
 
 
-def run_doctor(program: Program[SettingsT], package_version: str) -> int:
+def run_doctor(program: Program, package_version: str) -> int:
     """Print what is right and wrong with ``program``, and return the exit code: 1 if something is wrong."""
     logging.disable()  # a server's warnings are findings here
     every = [Check("versions", partial(_versions, program.distribution or program.name)), *_checks(program)]
@@ -39,7 +37,7 @@ def run_doctor(program: Program[SettingsT], package_version: str) -> int:
     return 1 if faults else 0
 
 
-def _checks(program: Program[SettingsT]) -> list[Check]:
+def _checks(program: Program) -> list[Check]:
     try:
         settings = load_settings(program.settings_type())
     except BadSettings as error:

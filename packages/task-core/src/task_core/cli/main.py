@@ -13,24 +13,20 @@ import sys
 import threading
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from task_core.bootstrap import LOG_LEVELS, BadSettings, find_parent, log_to_stderr
 from task_core.cli.greeting_file import GreetingFile
-from task_core.cli.program import Program, exists
+from task_core.cli.program import Program
 from task_core.plugins import advise_installing, find_plugin
 from task_core.server.transports.greeting import NOTHING_HEARD, answer_while_loading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from task_core.cli.settings import ServerSettings
     from task_core.server.app import TaskServer
-    from task_core.store import StoreSettings
 
 __all__ = ["postpone", "run"]
-
-SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 """The addresses that ``--host`` accepts: other machines cannot reach them, so they need no authentication (CLI-2)."""
@@ -56,7 +52,7 @@ _CLIENT_COMMANDS: Final = ("install", "uninstall")
 _VIEW_COMMANDS: Final = ("list", "show", "next", "watch")
 
 
-def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
+def run(program: Program, argv: Sequence[str] | None = None) -> None:
     """Read options and settings, build the server, and serve until the input ends or a signal comes, with exit code 0.
 
     Raises:
@@ -99,13 +95,15 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     _leave_threads_behind()
 
 
-def _run_with_options(program: Program[SettingsT], command: str, words: Sequence[str]) -> int:
+def _run_with_options(program: Program, command: str, words: Sequence[str]) -> int:
     if words[0] != command:
         raise BadSettings(f"write {command} before its options: {program.name} {command} …")
     _take_signals_as_interrupts()
     gc.disable()  # as below
     if command in _CLIENT_COMMANDS:
-        if not exists("mcp_client_install"):
+        from importlib.util import find_spec  # noqa: PLC0415 - serving does not need it
+
+        if find_spec("mcp_client_install") is None:
             raise BadSettings(f"{command} needs the package mcp-client-install: pip install mcp-client-install")
         from task_core.cli.registration import run_install  # noqa: PLC0415 - serving does not need it
 
@@ -136,7 +134,7 @@ def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _help(program: Program[SettingsT], parser: argparse.ArgumentParser) -> str:
+def _help(program: Program, parser: argparse.ArgumentParser) -> str:
     from task_core.cli.settings import describe_environment  # noqa: PLC0415 - serving does not need it
 
     parser.description = program.description()
@@ -150,15 +148,15 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> int:
+def _run_command(program: Program, options: argparse.Namespace) -> int:
     from task_core.cli.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
     from task_core.cli.settings import load_settings  # noqa: PLC0415 - it imports pydantic
     from task_core.errors import TaskError  # noqa: PLC0415 - it imports pydantic
 
     settings = load_settings(program.settings_type())
     try:
-        codec = cast("Callable[[], Any]", program.codec)
-        Commands(cast("StoreSettings", settings), codec(), program.side(settings)).run(options.command, options.file)
+        codec = cast("Any", program.codec)()
+        Commands(settings, codec, program.side(settings)).run(options.command, options.file)
     except (CommandFailed, TaskError, KeyboardInterrupt) as error:
         sys.stderr.write(f"{program.name} {options.command}: {str(error) or 'interrupted'}\n")
         return 1
@@ -182,7 +180,7 @@ def _take_signals_as_interrupts() -> None:
         signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
-def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
+def _serve(program: Program, options: argparse.Namespace) -> None:
     if options.is_hosted:  # pragma: no cover - only in a process of its own: tests/hosted/test_processes.py
         _serve_hosted(program, options)
         return
@@ -212,7 +210,7 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
         server.end()
 
 
-def _serve_hosted(program: Program[SettingsT], options: argparse.Namespace) -> None:
+def _serve_hosted(program: Program, options: argparse.Namespace) -> None:
     """Serve one server for each tenant, by another distribution, until a signal comes (HO-1)."""
     if program.codec is None or not program.has_database:
         raise BadSettings(f"TASK_AUTH_ISSUER is set, but {program.name} works on the files of one user: leave it out.")
@@ -221,12 +219,12 @@ def _serve_hosted(program: Program[SettingsT], options: argparse.Namespace) -> N
     cast("Any", find_plugin("service")).serve_hosted(program, options.log_level, options.host, options.port)
 
 
-def _advise_service(program: Program[SettingsT]) -> str:
+def _advise_service(program: Program) -> str:
     """Return the command that installs the service for many users, or nothing if it is installed."""
     return "" if find_plugin("service") else advise_installing(program.distribution or program.name)
 
 
-def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:
+def _load_server(program: Program, options: argparse.Namespace) -> TaskServer:
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:

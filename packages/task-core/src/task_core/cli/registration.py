@@ -7,7 +7,7 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ProgramRegistration", "run_install"]
 
 
-def run_install(program: Program[Any], arguments: Sequence[str]) -> int:
+def run_install(program: Program, arguments: Sequence[str]) -> int:
     """Carry out ``install`` or ``uninstall``, the first of the ``arguments``, and return the exit code.
 
     It raises ``BadSettings`` for a missing or bad setting, and exits with 2 for a bad option.
@@ -40,7 +40,7 @@ class ProgramRegistration(Registration):
 
     ignored = frozenset({"LOG_LEVEL"})
 
-    def __init__(self, program: Program[Any]) -> None:
+    def __init__(self, program: Program) -> None:
         self.command = program.name
         self.entry = program.entry
         self._program = program

@@ -5,7 +5,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -41,7 +41,7 @@ _ABOUT: Final = {
 }
 
 
-def run_view_command(program: Program[Any], words: Sequence[str]) -> int:
+def run_view_command(program: Program, words: Sequence[str]) -> int:
     """Carry out a command that shows tasks, and return the exit code: 1 if they cannot be shown.
 
     It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
@@ -49,7 +49,7 @@ def run_view_command(program: Program[Any], words: Sequence[str]) -> int:
     command, *rest = words
     options = _parser(program.name, command).parse_args(rest)
     settings = load_settings(program.settings_type())
-    view = cast("Callable[[ServerSettings], View]", program.view)(settings)
+    view: View = cast("Any", program.view)(settings)
     tolerate_characters(sys.stdout)
     try:
         _Showing(view, settings, options).run(command)
