@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from task_core.server.app_view import add_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 __all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "answer_while_loading"]
 
@@ -34,9 +34,6 @@ _LISTEN: Final = "subscriptions/listen"
 _KINDS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 _FLAGS: Final = ("listChanged", "applyDefaults")
 """The members of capabilities that are true or false."""
-
-_FREE: Final = ("experimental", "extensions")
-"""The capabilities whose members may hold anything."""
 
 _MOST_BRACKETS: Final = 100
 """A line with more of them may nest deeper than the SDK reads."""
@@ -71,19 +68,14 @@ class Greeting:
     """The answers to the first requests of one client: to each that is plain, and whose answer is always the same."""
 
     def __init__(self, description: Mapping[str, Any]) -> None:
-        self._legacy: Mapping[str, Any] = description["legacy"]
-        self._modern: Mapping[str, Any] = description["modern"]
-        self._tools: Sequence[Mapping[str, Any]] = description["tools"]
-        self._list_tool: str = description["list_tool"]
+        self._description = description
+        self._era = ""
+        """The era of the connection, once its first request has decided that."""
         self._extensions: Mapping[str, Any] | None = None
         """Extensions that the client of the older era declared with its handshake."""
-        self._is_modern: bool | None = None
-        """The era of the connection, which the first request decides."""
-        self._is_open = False
-        """True once the handshake of the older era is over."""
 
     def answer(self, line: bytes) -> Answer | None:
-        """Return the answer to ``line``, or None if the SDK has to give it."""
+        """Return the answer to ``line``, or None if the SDK has to give it, and all that follow."""
         message = _parse(line)
         request_id, method, params = message.get("id"), message.get("method"), message.get("params", {})
         if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
@@ -110,49 +102,45 @@ class Greeting:
         if "cursor" in params or not isinstance(meta, dict) or type(meta.get("progressToken", "")) not in {str, int}:
             return None
         if method == "initialize":
-            return self._initialize(params)
-        is_modern = f"{_META}protocolVersion" in meta
-        if self._is_modern is None:
-            self._is_modern = is_modern
-        if is_modern is not self._is_modern:
+            return None if self._era else self._initialize(params)
+        era = "modern" if f"{_META}protocolVersion" in meta else "legacy"
+        if era == "modern":
+            self._era = self._era or era
+        if era != self._era:
             return None
-        return self._modern_result(method, params, meta) if is_modern else self._legacy_result(method)
+        if era == "modern":
+            return self._modern_result(method, params, meta)
+        if method == "ping":
+            return {}
+        return self._list_tools(self._extensions) if method == "tools/list" else None
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
         asked, capabilities = params.get("protocolVersion"), params.get("capabilities")
-        is_plain = isinstance(asked, str) and _is_client(params.get("clientInfo")) and _is_capable(capabilities)
-        if self._is_modern or self._is_open or not is_plain:
+        if not (isinstance(asked, str) and _is_plain_client(params.get("clientInfo"), capabilities)):
             return None
-        self._is_modern, self._is_open = False, True
-        self._extensions = params["capabilities"].get("extensions")
-        versions = self._legacy["versions"]
-        return {**self._legacy["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
-
-    def _legacy_result(self, method: str) -> dict[str, Any] | None:
-        if method == "tools/list" and self._is_open:
-            return add_view(method, {"tools": self._tools}, self._list_tool, self._extensions)
-        return {} if method == "ping" else None
+        self._era, self._extensions = "legacy", params["capabilities"].get("extensions")
+        legacy = self._description["legacy"]
+        versions = legacy["versions"]
+        return {**legacy["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
 
     def _modern_result(self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any] | None:
-        capabilities: Any = meta.get(f"{_META}clientCapabilities")
-        is_known = meta[f"{_META}protocolVersion"] in self._modern["versions"] and f"{_META}logLevel" not in meta
-        if not (is_known and _is_client(meta.get(f"{_META}clientInfo")) and _is_capable(capabilities)):
+        modern, capabilities = self._description["modern"], meta.get(f"{_META}clientCapabilities")
+        is_known = meta[f"{_META}protocolVersion"] in modern["versions"] and f"{_META}logLevel" not in meta
+        if not (is_known and _is_plain_client(meta.get(f"{_META}clientInfo"), capabilities)):
             return None
-        if method == _LISTEN:
-            return self._select_honored(params.get("notifications"))
-        answers = {
-            "server/discover": self._modern["discover"],
-            "tools/list": {"tools": self._tools, **self._modern["list"]},
-        }
-        if method not in answers:
+        extensions = capabilities.get("extensions")
+        if method == "server/discover":
+            return add_view(method, modern["discover"], self._description["list_tool"], extensions)
+        if method == "tools/list":
+            return self._list_tools(extensions) | modern["list"]
+        wanted, kinds = params.get("notifications"), modern["listens"]
+        if method != _LISTEN or kinds is None or not isinstance(wanted, dict) or not wanted.keys() <= {*_KINDS}:
             return None
-        return add_view(method, answers[method], self._list_tool, capabilities.get("extensions"))
+        is_plain = all(isinstance(value, bool) for value in wanted.values())
+        return {kind: True for kind in kinds if wanted.get(kind)} if is_plain else None
 
-    def _select_honored(self, wanted: object) -> dict[str, Any] | None:
-        is_plain = isinstance(wanted, dict) and all(isinstance(wanted.get(kind, False), bool) for kind in _KINDS)
-        if self._modern["listens"] is None or not is_plain or "resourceSubscriptions" in wanted:
-            return None
-        return {kind: True for kind in self._modern["listens"] if wanted.get(kind)}
+    def _list_tools(self, extensions: Mapping[str, Any] | None) -> dict[str, Any]:
+        return add_view("tools/list", {"tools": self._description["tools"]}, self._description["list_tool"], extensions)
 
 
 def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
@@ -190,22 +178,13 @@ def _converse(greeting: Greeting, stopped: int, data: bytearray, answered: list[
             for line in lines:
                 answer = greeting.answer(line)
                 sent += -(-len(answer.line) // _PAGE) * _PAGE if answer else 0
-                if answer is None or sent > _count_room():
+                if answer is None or sent > _PIPE_SIZE:
                     return
                 if answer.request_id is not None:
                     answered.append(answer.request_id)
                     os.write(1, answer.line)
             if not chunk:  # pragma: no cover - in a process: tests/wire/test_greetings.py
                 return
-
-
-def _count_room() -> int:
-    """Return how many bytes stdout takes before anybody reads; more would block the process, and so its end (P3)."""
-    import fcntl  # noqa: PLC0415 - it does not exist on Windows
-
-    with suppress(AttributeError, OSError):  # another system than Linux, or a socket
-        return fcntl.fcntl(1, fcntl.F_GETPIPE_SZ)
-    return _PIPE_SIZE
 
 
 def _is_watchable(descriptor: int) -> bool:
@@ -232,22 +211,18 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _is_client(info: object) -> bool:
-    """Return whether a client introduces itself by texts alone, its name and its version among them."""
-    is_plain = isinstance(info, dict) and info.keys() >= {"name", "version"} and "icons" not in info
-    return is_plain and all(isinstance(value, str) for value in info.values())
-
-
-def _is_capable(capabilities: object) -> bool:
-    """Return whether a client declares its capabilities as objects and flags, as all known clients do."""
-    return isinstance(capabilities, dict) and all(
-        _is_plain(value, is_free=name in _FREE) for name, value in capabilities.items()
-    )
-
-
-def _is_plain(value: object, *, is_free: bool = False) -> bool:
-    if not isinstance(value, dict):
+def _is_plain_client(info: object, capabilities: object) -> bool:
+    """Return whether a client introduces itself by texts, and declares what it can do by objects and flags."""
+    if not (isinstance(info, dict) and isinstance(capabilities, dict)):
         return False
-    if is_free:
-        return all(isinstance(member, dict) for member in value.values())
-    return all(isinstance(member, bool) if name in _FLAGS else _is_plain(member) for name, member in value.items())
+    is_named = info.keys() >= {"name", "version"} and "icons" not in info
+    extensions = capabilities.get("extensions", {})  # whose members may hold anything
+    is_open = isinstance(extensions, dict) and all(isinstance(member, dict) for member in extensions.values())
+    texts = all(isinstance(value, str) for value in info.values())
+    return is_named and texts and is_open and _is_plain({**capabilities, "extensions": {}})
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(member, bool) if name in _FLAGS else _is_plain(member) for name, member in value.items()
+    )
