@@ -32,17 +32,16 @@ class Prompt:
 
     def words(self, given: Mapping[str, str]) -> str:
         """Return the text with the arguments that are ``given``; one that is wrong raises ``InvalidArguments``."""
-        known = [name for name in (self.argument,) if name]
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in given if name != self.argument]
         wrong = [(name, "This argument does not exist.") for name in unknown]
-        for name in known:
-            if not given.get(name, "").strip():
-                wrong.append((name, "This argument is required."))
-            elif len(given[name]) > MAX_TEXT:
-                wrong.append((name, f"Give at most {MAX_TEXT:,} characters."))
+        value = given.get(self.argument, "")
+        if self.argument and not value.strip():
+            wrong.append((self.argument, "This argument is required."))
+        elif len(value) > MAX_TEXT:
+            wrong.append((self.argument, f"Give at most {MAX_TEXT:,} characters."))
         if wrong:
-            raise InvalidArguments(wrong, [near for name in unknown[:1] for near in nearest(name, known)])
-        return "\n\n".join([self.text, *(f"The {name}:\n\n{given[name]}" for name in known)])
+            raise InvalidArguments(wrong, nearest(unknown[0], [self.argument]) if unknown and self.argument else ())
+        return f"{self.text}\n\nThe {self.argument}:\n\n{value}" if self.argument else self.text
 
 
 def standard_prompts(

@@ -235,27 +235,21 @@ def _message(reading: strict_json.JsonReading, value: dict[str, JsonValue]) -> I
     if value.get("jsonrpc") != "2.0":
         return refusal(mcp_types.INVALID_REQUEST, 'Send "jsonrpc": "2.0" in every message.', request_id)
     if "method" not in value and ("result" in value or "error" in value):
-        return _response(reading, value)
+        return _pass_on(reading, value)
     if not isinstance(method, str):
         return refusal(mcp_types.INVALID_REQUEST, "Send the name of a method as text.", request_id)
     if "id" not in value:
-        return _notification(reading, method, value.get("params"))
+        return _pass_on(reading, value)
     if request_id is None:
         return refusal(mcp_types.INVALID_REQUEST, "Send the id as text or as an integer.")
     return _request(reading, request_id, method, value.get("params"))
 
 
-def _response(reading: strict_json.JsonReading, value: dict[str, JsonValue]) -> Incoming | None:
-    try:
+def _pass_on(reading: strict_json.JsonReading, value: dict[str, JsonValue]) -> Incoming | None:
+    """Return an answer or a notification, unless it is faulty."""
+    with suppress(ValidationError):
         return None if _fault(reading) else Incoming(mcp_types.jsonrpc_message_adapter.validate_python(value))
-    except ValidationError:
-        return None
-
-
-def _notification(reading: strict_json.JsonReading, method: str, params: JsonValue) -> Incoming | None:
-    if _fault(reading) or not (params is None or isinstance(params, dict)):
-        return None
-    return Incoming(mcp_types.JSONRPCNotification(jsonrpc="2.0", method=method, params=params))
+    return None
 
 
 def _request(
@@ -264,7 +258,7 @@ def _request(
     fault = _fault(reading)
     if not (params is None or isinstance(params, dict)):
         return _refuse(InvalidArguments([("params", "Give a JSON object.")]), request_id)
-    params = _short(params)
+    _shorten_version(params)
     if fault is None:
         return Incoming(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
     if method != "tools/call":
@@ -273,13 +267,11 @@ def _request(
     return Incoming(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=readable), fault)
 
 
-def _short(params: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+def _shorten_version(params: dict[str, JsonValue] | None) -> None:
     """Shorten an invalid protocol version: the SDK repeats the whole of it in its refusal (TOOL-3)."""
-    meta = params.get("_meta") if params else None
-    version = meta.get(mcp_types.PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
-    if params is None or not isinstance(meta, dict) or not isinstance(version, str) or len(version) <= ECHO_LIMIT:
-        return params
-    return {**params, "_meta": {**meta, mcp_types.PROTOCOL_VERSION_META_KEY: shorten(version, ECHO_LIMIT)}}
+    meta, key = params.get("_meta") if params else None, mcp_types.PROTOCOL_VERSION_META_KEY
+    if isinstance(meta, dict) and isinstance(version := meta.get(key), str):
+        meta[key] = shorten(version, ECHO_LIMIT)
 
 
 def _fault(reading: strict_json.JsonReading) -> TaskError | None:
