@@ -34,7 +34,7 @@ def test_an_unknown_tool_in_the_setting_ends_the_process(
         (["next"], "id\t2.2\ntitle\tTitle 2\n"),
         (["list", "done"], "1\tdone\tTitle 1\t"),
         (["doctor"], "tasks.json is complete: 1 tag"),
-        (["export"], '"master"'),
+        (["restore"], "No older documents are kept beside tasks.json."),
         (["--help"], "TASK_MASTER_PROJECT_ROOT"),
     ],
 )
@@ -85,17 +85,12 @@ def test_a_lost_tasks_file_comes_back_with_the_access_of_its_folder(
     assert (ended.value.code, project.path.stat().st_mode & 0o777) == (0, 0o664)
 
 
-@pytest.mark.requirement("TM-30", "EN-18")
-def test_a_document_is_imported_only_where_there_is_none(
-    project: ServedProject, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["export", "import", "migrate"])
+def test_tasks_that_no_database_can_keep_are_not_moved(
+    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    copy = project.path.with_name("copy.json")
-    document = project.path.rename(copy).read_bytes()
-    monkeypatch.setenv("TASK_MASTER_PROJECT_ROOT", str(project.root))
-    monkeypatch.setattr(sys, "argv", ["taskmaster-mcp", "import", str(copy)])
-    for code, said in ((0, "Imported 1 tag into"), (1, "is not empty: import into a new store")):
-        with command_line(), pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == code
-        assert said in capfd.readouterr().err
-        assert project.path.read_bytes() == document
+    monkeypatch.setattr(sys, "argv", ["taskmaster-mcp", command])
+    with command_line(), pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "invalid choice" in capfd.readouterr().err

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from task_core.document_file import DocumentFormat, LockedFile
+from task_core.document_file import DocumentFormat
 from task_core.document_file.generations import list_generations, restore
 from task_core.document_file.source import Source
 from task_core.durable import replace_file
 from task_core.errors import TaskError
-from task_core.files import Wait, describe, read_file
+from task_core.files import describe, read_file
 from task_core.models import utc_now
 from task_core.store import Codec, Engine, Store, StoreSettings, Transaction, open_store
 from task_core.store.collection import Node
@@ -54,7 +54,7 @@ class Commands:
 
     settings: StoreSettings
     codec: DocumentFormat
-    """the format of the document; without records, its engine is the document itself"""
+    """the format of the document; only with records, a ``Codec``, can they be moved"""
     side: SideFile | None = None
 
     def run(self, name: str, file: str | None) -> None:
@@ -91,15 +91,10 @@ class Commands:
         if file is None:
             raise CommandFailed("name the document to import")
         path = Path(file)
-        source = Source(path.name, read_file(path)[0])
-        found = self.codec.decode(source) if isinstance(self.codec, Codec) else self.codec.rewrite(source)
+        found = cast("Codec[Any]", self.codec).decode(Source(path.name, read_file(path)[0]))
         if self.settings.address.engine is Engine.MEMORY:
             raise CommandFailed("a store in memory keeps nothing: set TASK_STORE to json:/path or sqlite:/path")
-        archived = 0
-        if isinstance(found, Decoded):
-            archived = self._add_records(found, self.side.path_beside(path) if self.side else None)
-        else:
-            self._write_document(found.data)
+        archived = self._add_records(found, self.side.path_beside(path) if self.side else None)
         for note in found.notes:
             _say(note)
         more = f" and {pluralize(archived, 'archived task')}" if archived else ""
@@ -133,7 +128,8 @@ class Commands:
         _say(f"Restored {real.name} with {tasks} from {source.name}.{was}")
 
     @contextmanager
-    def _store(self, codec: Codec[Any]) -> Iterator[Store[Any]]:
+    def _store(self) -> Iterator[Store[Any]]:
+        codec = cast("Codec[Any]", self.codec)
         store: Store[Any] = open_store(self.settings, codec, WarningList(), is_patient=True)
         try:
             yield store
@@ -142,13 +138,8 @@ class Commands:
 
     def _read_stored(self) -> tuple[bytes, int, bytes]:
         """Return the document of what is stored, the number of its records, and the content of the file beside it."""
-        codec = self.codec
-        if not isinstance(codec, Codec):
-            sources: list[Source | None] = []
-            self._document().refresh(sources.append)
-            found = codec.rewrite(sources[0])
-            return found.data, found.count, b""
-        with self._store(codec) as store, store.read() as records:
+        codec = cast("Codec[Any]", self.codec)
+        with self._store() as store, store.read() as records:
             nodes, fields = records.nodes(), records.fields
         nodes, beside = self.side.take_out_archived(nodes) if self.side else (nodes, b"")
         return codec.document(codec.encode(nodes), fields), len(nodes), beside
@@ -156,34 +147,15 @@ class Commands:
     def _add_records(self, decoded: Decoded[Any], beside: Path | None) -> int:
         """Add records to an empty store, with those of the file ``beside``; return the number of the latter."""
         entries = [entry for block in decoded.records.values() for entry in block]
-        with self._store(cast("Codec[Any]", self.codec)) as store, store.transaction() as work:
+        with self._store() as store, store.transaction() as work:
             if len(work) or work.fields:
-                raise self._not_empty()
+                raise CommandFailed(f"{self.settings.address} is not empty: import into a new store")
             for record, parent in _with_progress(entries):
                 work.add(record, parent)
             work.set_fields(decoded.fields)
             if self.side and beside and os.path.lexists(beside):  # a link that leads nowhere is an error
                 return self.side.add_archived(beside, work)
         return 0
-
-    def _write_document(self, data: bytes) -> None:
-        file = self._document()
-        sources: list[Source | None] = []
-        file.begin(Wait(self.settings.task_lock_timeout), sources.append)
-        try:
-            if sources[0]:
-                raise self._not_empty()
-            file.replace(data)
-        finally:
-            file.end()
-
-    def _document(self) -> LockedFile:
-        path = self.settings.address.path
-        assert path  # noqa: S101 - for the type checker: such a server keeps nothing in memory or in a database
-        return LockedFile(path, self.codec, WarningList(), utc_now, fsync=self.settings.task_fsync)
-
-    def _not_empty(self) -> CommandFailed:
-        return CommandFailed(f"{self.settings.address} is not empty: import into a new store")
 
     def _describe(self, copy: Path) -> str:
         status = copy.stat()

@@ -47,7 +47,9 @@ _COMMANDS: Final = {
 }
 """The commands, not all of which every server has."""
 
-_STORE_COMMANDS: Final = ("export", "import", "restore")
+_STORE_COMMANDS: Final = ("restore", "export", "import", "migrate")
+"""All but the first move tasks from and to a database."""
+
 _CLIENT_COMMANDS: Final = ("install", "uninstall")
 _VIEW_COMMANDS: Final = ("list", "show", "next", "watch")
 
@@ -59,8 +61,7 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
         SystemExit: with 2 for a bad option or setting, 1 if ``doctor`` finds a fault or a command fails, else 0.
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
-    migrate = ["migrate"] if program.has_database else []
-    stored = [*_STORE_COMMANDS, *migrate] if program.codec else []
+    stored = _STORE_COMMANDS[: None if program.has_database else 1] if program.codec else ()
     optioned = [*_CLIENT_COMMANDS, *(_VIEW_COMMANDS if program.view else ())]
     parser = _parser(program.name, ["serve", "doctor", *stored, *optioned])
     options = parser.parse_args(words[:1] if {*optioned}.intersection(words[:1]) else words)
@@ -122,7 +123,7 @@ def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
     what = "; ".join(f"{command}: {_COMMANDS[command]}" for command in commands)
     parser.add_argument("command", nargs="?", choices=commands, default="serve", help=what)
-    takes = [word for command, word in (("export", "FILE"), ("migrate", "ROLE")) if command in commands]
+    takes = [word for command, word in (("restore", "FILE"), ("migrate", "ROLE")) if command in commands]
     takes_help = "what the command takes, if anything" if takes else argparse.SUPPRESS
     parser.add_argument("file", nargs="?", metavar="|".join(takes), help=takes_help)
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")

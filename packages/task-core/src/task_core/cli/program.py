@@ -24,8 +24,8 @@ class Program(NamedTuple):
 
     ``codec`` and ``side`` are the document and the file beside it that ``export``, ``import`` and ``restore`` work on;
     a server without a store has no ``codec``. ``greeting`` is the path of the answers that are given while the rest is
-    loading. ``distribution`` is empty if it has the name of the command. ``has_database`` is whether a command migrates
-    the store.
+    loading. ``distribution`` is empty if it has the name of the command. ``has_database`` is whether the store may be
+    in a database: only then are there commands that move tasks.
     """
 
     name: str
