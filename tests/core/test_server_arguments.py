@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
@@ -274,6 +274,7 @@ def test_the_value_of_an_argument_is_never_repeated() -> None:
 
 
 @pytest.mark.requirement("TOOL-3", "S1")
+@settings(max_examples=30)
 @given(st.lists(st.text("xyz", min_size=1, max_size=300), min_size=1, max_size=40, unique=True))
 def test_an_error_repeats_little_of_what_it_was_given(names: list[str]) -> None:
     error = refused({"title": "a", **dict.fromkeys(names, 1)})

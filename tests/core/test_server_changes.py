@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
 from pydantic import JsonValue
@@ -141,6 +141,7 @@ async def test_a_limit_out_of_bounds_is_named(limit: JsonValue) -> None:
 
 
 @pytest.mark.requirement("EN-20")
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["put", "drop", "ask"])), max_size=30))
 def test_whoever_applies_the_changes_has_the_store_as_it_is(steps: list[tuple[str, str]]) -> None:
     store = Store(MemoryDatabase(), NOTES)

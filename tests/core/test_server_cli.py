@@ -191,6 +191,7 @@ def test_a_command_that_did_nothing_says_why_and_ends_with_exit_code_1(
     assert errors.count("\n") == 1
 
 
+@pytest.mark.process
 @pytest.mark.requirement("CLI-5")
 def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() -> None:
     with subprocess.Popen(
@@ -222,6 +223,7 @@ def test_the_process_ends_with_exit_code_0_even_if_an_abandoned_call_hangs(monke
         hanging.join()
 
 
+@pytest.mark.process
 @pytest.mark.requirement("CLI-1", "CLI-4")
 @pytest.mark.parametrize(("option", "variable", "is_loud"), [("debug", "ERROR", True), ("error", "DEBUG", False)])
 def test_the_option_for_the_log_goes_before_the_variable(option: str, variable: str, *, is_loud: bool) -> None:

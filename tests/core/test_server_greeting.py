@@ -308,7 +308,7 @@ FOLLOWING = st.builds(
 
 
 @pytest.mark.requirement("START-1")
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.tuples(HANDSHAKES | FOLLOWING, FOLLOWING, FOLLOWING))
 def test_whatever_a_client_begins_with_no_answer_differs_from_the_sdks(messages: tuple[Message, ...]) -> None:
     lines = list(map(line, messages))

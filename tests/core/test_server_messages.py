@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_types import (
     INVALID_PARAMS,
@@ -29,6 +29,7 @@ IDS = st.integers(-(10**18), 10**18) | st.text("abc-_ é:{}[],", max_size=20)
 
 
 @pytest.mark.requirement("P1")
+@settings(max_examples=50)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_answered_or_passed_on(data: bytes) -> None:
     message = read_message(data)
@@ -37,6 +38,7 @@ def test_any_bytes_are_answered_or_passed_on(data: bytes) -> None:
 
 
 @pytest.mark.requirement("P1")
+@settings(max_examples=50)
 @given(
     IDS, st.fixed_dictionaries({}, optional={"jsonrpc": SCALARS | st.just("2.0"), "method": SCALARS, "params": VALUES})
 )

@@ -206,10 +206,10 @@ async def test_where_another_store_takes_the_place_everything_may_have_changed(t
 
 async def test_more_changes_than_one_page_are_one_notification(clock: Clock) -> None:
     store = Store(MemoryDatabase(), Kind("notes", Note))
-    async with older(serving(store), LIST_URI, "tasks://t2499") as told:
-        add(store, *[f"t{number}" for number in range(2_500)])
+    async with older(serving(store), LIST_URI, "tasks://t1099") as told:
+        add(store, *[f"t{number}" for number in range(1_100)])
         await clock.move(LOOK_SECONDS)
-        assert await told.next(3) == [LIST, ResourceUpdated("tasks://t2499"), ResourcesListChanged()]
+        assert await told.next(3) == [LIST, ResourceUpdated("tasks://t1099"), ResourcesListChanged()]
         assert told.events == []
 
 
@@ -256,7 +256,7 @@ async def costs_of_calls(count: int) -> tuple[Counter[str], Counter[str]]:
 
 
 async def test_a_call_costs_the_same_with_a_subscriber_as_without() -> None:
-    (reading, writing), (reading_of_many, writing_of_many) = await costs_of_calls(10), await costs_of_calls(1_000)
+    (reading, writing), (reading_of_many, writing_of_many) = await costs_of_calls(10), await costs_of_calls(200)
     assert reading == reading_of_many == Counter()
     assert writing == writing_of_many, "one look, after the answer"
     assert writing.total() == 3
@@ -285,7 +285,7 @@ async def steps_of_a_look(count: int, clock: Clock, *, is_changed: bool) -> int:
 
 
 @pytest.mark.parametrize("is_changed", [True, False], ids=["a change", "no change"])
-async def test_a_look_costs_as_much_among_thousands_as_among_ten(clock: Clock, *, is_changed: bool) -> None:
+async def test_a_look_costs_as_much_among_many_as_among_ten(clock: Clock, *, is_changed: bool) -> None:
     among_ten = await steps_of_a_look(10, clock, is_changed=is_changed)
     assert 0 < among_ten < 250
-    assert await steps_of_a_look(3_000, clock, is_changed=is_changed) == among_ten
+    assert await steps_of_a_look(500, clock, is_changed=is_changed) == among_ten

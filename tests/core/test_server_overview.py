@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -55,6 +55,7 @@ def test_the_text_of_a_task_is_made_safe(text: str, shown: str) -> None:
 
 
 @pytest.mark.requirement("RES-4", "S3")
+@settings(max_examples=40)
 @given(task_id=st.text(min_size=1), text=st.text(), note=st.text())
 def test_no_text_adds_a_line_or_a_heading_or_a_link(task_id: str, text: str, note: str) -> None:
     made = render_summary({"todo": 1}, {"Next": Section([Line(task_id, "todo", text, note)], 1)}, "list")
@@ -73,6 +74,7 @@ def test_no_text_adds_a_line_or_a_heading_or_a_link(task_id: str, text: str, not
 
 
 @pytest.mark.requirement("RES-4")
+@settings(max_examples=25)
 @given(text=st.text(min_size=MAX_TEXT, max_size=4 * MAX_TEXT))
 def test_a_line_stays_short_whatever_it_says(text: str) -> None:
     made = render_summary({"todo": 1}, {"Next": Section([Line("t", "todo", text)], 1)}, "list")

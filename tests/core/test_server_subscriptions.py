@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp_types import INVALID_PARAMS
 
+from task_core.server import subscriptions
 from task_core.server.overview import LIST_URI, SUMMARY_URI
 from task_core.server.subscriptions import LOOK_SECONDS, MAX_SUBSCRIPTIONS
 from tests.core.listening import Clock, following, let_others_run, older, until
@@ -52,10 +53,10 @@ class Held:
         self._begun.set()
         assert self._may_go_on.wait(DEADLINE)
 
-    async def begun(self, turns: int = 1_000) -> None:
-        """Return once the look has begun, and all who wait in the event loop had so many turns since."""
+    async def begun(self) -> None:
+        """Return once the look has begun, and all who wait in the event loop had a thousand turns since."""
         await until(self._begun.is_set)
-        await let_others_run(turns)
+        await let_others_run()
 
     def go_on(self) -> None:
         self._may_go_on.set()
@@ -159,8 +160,15 @@ async def test_one_can_subscribe_only_to_a_resource(shelf: Shelf) -> None:
     assert caught.value.data == {"code": "ResourceNotFound", "uri": "notes://walls"}
 
 
-async def test_subscriptions_have_a_limit(shelf: Shelf) -> None:
-    async with older(shelf.server, *[f"tasks://t{number}" for number in range(MAX_SUBSCRIPTIONS)]) as told:
+@pytest.fixture
+def lowered(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A limit of subscriptions that is soon reached."""
+    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 8)
+    return 8
+
+
+async def test_subscriptions_have_a_limit(shelf: Shelf, lowered: int) -> None:
+    async with older(shelf.server, *[f"tasks://t{number}" for number in range(lowered)]) as told:
         with pytest.raises(MCPError) as caught:
             await told.client.subscribe_resource(LIST_URI)
         assert (caught.value.code, caught.value.data["code"]) == (INVALID_PARAMS, "InvalidArguments")
@@ -205,7 +213,7 @@ async def test_those_who_come_first_together_begin_with_one_look(shelf: Shelf) -
 
 
 @pytest.mark.requirement("P3")
-async def test_the_limit_holds_for_those_who_come_first_together(shelf: Shelf) -> None:
+async def test_the_limit_holds_for_those_who_come_first_together(shelf: Shelf, lowered: int) -> None:
     refused = list[str]()
 
     async def subscribe(number: int) -> None:
@@ -217,9 +225,9 @@ async def test_the_limit_holds_for_those_who_come_first_together(shelf: Shelf) -
     async with older(shelf.server) as told:
         shelf.trouble = look = Held()
         async with anyio.create_task_group() as tasks:
-            for number in range(MAX_SUBSCRIPTIONS + 2):
+            for number in range(lowered + 2):
                 tasks.start_soon(subscribe, number)
-            await look.begun(turns=20 * MAX_SUBSCRIPTIONS)
+            await look.begun()
             look.go_on()
     assert refused == ["InvalidArguments"] * 2
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from rich.cells import cell_len
@@ -87,17 +87,17 @@ def test_the_deepest_tasks_keep_room_for_their_text() -> None:
     assert "…" in rows[-2]
 
 
-@pytest.mark.parametrize("width", [1, 2, 5, 10, 20, 40, 80, 300])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_no_text_breaks_a_row_or_leaves_its_width(text: str, width: int) -> None:
+def test_no_text_breaks_a_row_or_leaves_its_width(text: str) -> None:
     lines = [Line(text, text, text, text), Line("a", "todo", text), Line("b", "todo", "x", depth=1)]
-    for table in (TaskTable(lines), TaskTable(lines, finished=("done",))):
-        rows = plain(table, width=width)
+    for width in (1, 2, 5, 10, 40, 300):
+        rows = plain(TaskTable(lines, finished=("done",) if width == 40 else None), width=width)
         assert len(rows) == 5
         assert max(map(cell_len, rows[:4])) <= max(width, 9)
         assert all(row.replace("\u200d", "").isprintable() for row in rows)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.text(), st.text(), st.text(), st.text()), max_size=5), st.integers(10, 100))
 def test_whatever_a_task_says_is_one_row(found: list[tuple[str, str, str, str]], width: int) -> None:
     rows = plain(TaskTable([Line(*parts) for parts in found]), width=width)
