@@ -11,11 +11,9 @@ from typing_extensions import override
 
 from task_core.bootstrap import BadSettings
 from task_core.cli.settings import (
-    ServerSettings,
     StoreServerSettings,
     describe_settings,
     load_settings,
-    locate_store,
 )
 from task_core.store import Address, Engine
 
@@ -204,8 +202,3 @@ def test_an_address_and_a_path_variable_together_are_refused(environment: pytest
     environment.setenv("FILE_PATH", "/a/b.json")
     with pytest.raises(BadSettings, match=r"^TASK_STORE and FILE_PATH both name the store: set one of them\.$"):
         load_settings(Settings)
-
-
-@pytest.mark.requirement("CLI-1")
-def test_a_server_without_a_store_names_no_place_for_tasks() -> None:
-    assert locate_store(ServerSettings()) == ""

@@ -238,37 +238,6 @@ def test_tasks_in_memory_are_in_no_other_process(notes: Notes, monkeypatch: pyte
     assert err.endswith("If your client keeps them in a file, set NOTES_PATH to its path.\n")
 
 
-class Planned(NotesSettings):
-    """The settings of a server that ``install`` gives a file in the project."""
-
-    in_project = (("notes_path", "notes.json"),)
-
-
-def test_a_file_of_the_project_is_named_if_the_tasks_may_be_there(
-    notes: Notes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("NOTES_PATH")
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    program: Program = Program(
-        "notes-mcp",
-        settings_type=lambda: Planned,
-        build=build,
-        checks=lambda _: [],
-        codec=None,
-        view=lambda _: NotesView(NotesSettings(greeting="none")),
-    )
-    assert notes("list", program=program).err.endswith(
-        "If your client keeps them in a file, set NOTES_PATH to its path.\n"
-    )
-    (folder / "notes.json").touch()
-    assert notes("list", program=program).err == (
-        "The tasks of a server in memory cannot be shown here. "
-        f"To see those in {folder}/notes.json, set NOTES_PATH to that path.\n"
-    )
-
-
 class Elsewhere(ServerSettings):
     """The settings of a server whose tasks are elsewhere."""
 

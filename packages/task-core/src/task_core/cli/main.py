@@ -75,7 +75,8 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
         parser.exit(run_doctor(program, program.version()))
     if options.file is not None and options.command == "serve":
         parser.error(f"serve takes no file: {options.file}")
-    options.is_hosted = options.transport == "http" and _has_issuer()
+    has_issuer = any(value and name.upper() == "TASK_AUTH_ISSUER" for name, value in os.environ.items())
+    options.is_hosted = options.transport == "http" and has_issuer
     if options.host not in _LOOPBACK and not options.is_hosted:
         missing = _advise_service(program)
         parser.error(
@@ -112,10 +113,6 @@ def _run_with_options(program: Program, command: str, words: Sequence[str]) -> i
     from task_core.cli.view.commands import run_view_command  # noqa: PLC0415 - serving does not need it
 
     return run_view_command(program, words)
-
-
-def _has_issuer() -> bool:
-    return any(value and name.upper() == "TASK_AUTH_ISSUER" for name, value in os.environ.items())
 
 
 def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
@@ -229,7 +226,7 @@ def _load_server(program: Program, options: argparse.Namespace) -> TaskServer:
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.cli.settings import load_settings, locate_store  # noqa: PLC0415 - it imports pydantic
+        from task_core.cli.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type(), has_client=options.transport == "stdio")
         log_to_stderr(options.log_level or settings.log_level)
@@ -238,8 +235,7 @@ def _load_server(program: Program, options: argparse.Namespace) -> TaskServer:
         server = program.build(settings)
         if options.transport == "stdio" and os.isatty(0):  # pragma: no cover - tests/wire/test_stdio_life.py
             sys.stderr.write(
-                f"{program.name} is waiting for an MCP client to write to stdin{locate_store(settings)}."
-                " Press Ctrl+C to end it.\n"
+                f"{program.name} is waiting for an MCP client to write to stdin. Press Ctrl+C to end it.\n"
             )
         return server
     finally:
@@ -257,14 +253,12 @@ def postpone(package: str) -> None:
 
     if package in sys.modules:
         return
-    spec = find_spec(package)
-    if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-    module, loader = module_from_spec(spec), spec.loader
+    spec: Any = find_spec(package)
+    module = module_from_spec(spec)
 
     def run_first(name: str) -> object:
         del vars(module)["__getattr__"]
-        loader.exec_module(module)
+        spec.loader.exec_module(module)
         return getattr(module, name)
 
     vars(module)["__getattr__"] = run_first

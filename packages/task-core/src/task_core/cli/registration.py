@@ -79,15 +79,11 @@ class ProgramRegistration(Registration):
         is_shared = store and not self._settings_type.in_project
         if installed.scope == "project" and is_shared and not {store, "TASK_STORE"} & installed.variables.keys():
             yield f"All your projects share one list; --set {store}=… gives this one its own."
-        if self._is_listable():
-            yield f"See the tasks: {escape_invisible(self._list_command(installed))}"
-
-    def _is_listable(self) -> bool:
-        """Return whether a command can show the tasks: they are somewhere, and not in memory."""
         settings = self._settings
         if settings is None or settings.missing:
-            return False
-        return not isinstance(settings, StoreSettings) or settings.address.engine is not Engine.MEMORY
+            return
+        if not (isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY):
+            yield f"See the tasks: {escape_invisible(self._list_command(installed))}"
 
     def _list_command(self, installed: Installed) -> str:
         """Return the command that shows the tasks, with the settings that name them if it would not find them here."""

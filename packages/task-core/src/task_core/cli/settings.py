@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from task_core.bootstrap import LOG_LEVELS, BadSettings
-from task_core.errors import ECHO_LIMIT, TaskError
+from task_core.errors import ECHO_LIMIT
 from task_core.store import StoreSettings
 from task_core.store.open import absolute_path, path_of_file
 from task_core.text import shorten
@@ -27,7 +27,6 @@ __all__ = [
     "format_setting",
     "hide_passwords",
     "load_settings",
-    "locate_store",
 ]
 
 SettingsT = TypeVar("SettingsT", bound=BaseSettings)
@@ -126,16 +125,6 @@ def describe_environment(settings_type: type[BaseSettings]) -> str:
     """Return what ``--help`` says about the variables that ``settings_type`` reads."""
     lines = [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(settings_type)]
     return "\n".join(["environment variables:", *lines])
-
-
-def locate_store(settings: ServerSettings) -> str:  # pragma: no cover - at a terminal: tests/wire/test_stdio_life.py
-    """Return where the tasks are, as the end of a sentence; nothing if that is not known."""
-    if not isinstance(settings, StoreSettings):
-        return ""
-    try:
-        return f"; its tasks are in {settings.address.path or 'memory'}"
-    except TaskError:  # every call says what is wrong
-        return ""
 
 
 def _default(field: FieldInfo) -> str:

@@ -127,10 +127,9 @@ def check_lock(path: Path, lock_type: type[ProcessLock] = ProcessLock) -> Iterat
     """Check that this user can take the lock of the file at ``path``; that it is missing or held is not a fault."""
     lock = path.with_name(f"{path.name}.lock")
     with suppress(FileNotFoundError):
-        if not stat.S_ISREG(lock.lstat().st_mode) or not os.access(lock, os.R_OK | os.W_OK) or not _is(lock, lock_type):
+        is_usable = stat.S_ISREG(lock.lstat().st_mode) and os.access(lock, os.R_OK | os.W_OK)
+        if is_usable:
+            with lock.open("rb") as file:
+                is_usable = lock_type(lock).is_lock(file.fileno())
+        if not is_usable:
             yield wrong(f"{lock.name} is not a lock file that this user can use, so nothing is saved", "Move it away.")
-
-
-def _is(path: Path, lock_type: type[ProcessLock]) -> bool:
-    with path.open("rb") as file:
-        return lock_type(path).is_lock(file.fileno())

@@ -236,7 +236,10 @@ class TaskServer:
             outcome = "ok"
             warn_of_joined_items(self._warnings, params.arguments, self._input_schema(params.name) or {})
             # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
-            return self._success(answer)
+            if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
+                answer = RenderedAnswer.of(add_warnings(answer.content, waiting))
+            text = mcp_types.TextContent(text=answer.data.decode())
+            return mcp_types.CallToolResult(content=[text], structured_content=answer.content)
         except TaskError as error:
             outcome = error.code
             return make_failure(error, self.form, self._warnings)
@@ -269,12 +272,6 @@ class TaskServer:
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
-
-    def _success(self, answer: RenderedAnswer) -> mcp_types.CallToolResult:
-        if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
-            answer = RenderedAnswer.of(add_warnings(answer.content, waiting))
-        text = answer.data.decode()
-        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=answer.content)
 
 
 def _log_call(name: str, outcome: str, seconds: float) -> None:

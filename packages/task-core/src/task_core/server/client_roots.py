@@ -45,16 +45,14 @@ class ClientRoots:
         """Carry out ``call_next`` once the roots are known."""
         if ctx.method == "notifications/roots/list_changed":
             self._changes += 1
-        elif self._is_needy(ctx.method, ctx.params or {}):
+        elif ctx.method in _NEEDY or (ctx.method == "tools/call" and self._is_needy(ctx.params or {})):
             async with self._asking:
                 await self._ask(ctx)
         return await call_next(ctx)
 
-    def _is_needy(self, method: str, params: Mapping[str, Any]) -> bool:
-        if method == "tools/call":
-            given = params.get("arguments")
-            return self._needs(str(params.get("name")), given if isinstance(given, Mapping) else {})
-        return method in _NEEDY
+    def _is_needy(self, params: Mapping[str, Any]) -> bool:
+        given = params.get("arguments")
+        return self._needs(str(params.get("name")), given if isinstance(given, Mapping) else {})
 
     async def _ask(self, context: ServerRequestContext[None]) -> None:
         if self._known == (changes := self._changes):
@@ -72,8 +70,6 @@ class ClientRoots:
 
 
 def _has_roots(context: ServerRequestContext[None]) -> bool:
-    declared = context.session.client_capabilities
-    is_asked = context.session.protocol_version not in MODERN_PROTOCOL_VERSIONS and not isinstance(
-        context.request, Request
-    )
+    declared, version = context.session.client_capabilities, context.session.protocol_version
+    is_asked = version not in MODERN_PROTOCOL_VERSIONS and not isinstance(context.request, Request)
     return is_asked and declared is not None and declared.roots is not None

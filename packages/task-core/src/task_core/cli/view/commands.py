@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from task_core.bootstrap import find_in_project
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings, load_settings
 from task_core.cli.view.plain import (
@@ -156,10 +155,8 @@ class _Showing:
             engine, path, _ = self.settings.address
             if engine is Engine.MEMORY:
                 variable = self.settings.store_variable.upper()
-                unseen = "The tasks of a server in memory cannot be shown here."
-                file = find_in_project(dict(self.settings.in_project).get(self.settings.store_variable, ""))
-                known = f"To see those in {escape_invisible(file)}, set {variable} to that path." if file else ""
-                return f"{unseen} {known or f'If your client keeps them in a file, set {variable} to its path.'}"
+                advice = f"If your client keeps them in a file, set {variable} to its path."
+                return f"The tasks of a server in memory cannot be shown here. {advice}"
             if path and not path.exists():
                 shown = escape_invisible(str(path))
                 return f"There are no tasks: {shown} does not exist yet; the server's first call makes it."
