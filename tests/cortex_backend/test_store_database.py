@@ -19,8 +19,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from cortex_backend import database as database_module
-from cortex_backend.database import CortexDatabase, DatabaseRefused, make_alembic_config
-from cortex_backend.migrations import REVISIONS
+from cortex_backend.database import CortexDatabase, DatabaseRefused
+from cortex_backend.migrations import REVISIONS, make_alembic_config
 from cortex_backend.models import CounterRow, TableBase
 from tests.core.notes import in_background
 from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
@@ -108,6 +108,13 @@ def test_sqlite_is_set_up_for_safety(sqlite_copy: tuple[str, PreparedData]) -> N
 @pytest.mark.requirement("CX-40")
 def test_the_migrations_lead_to_the_tables_of_the_code(empty: str) -> None:
     with closing(CortexDatabase(empty)) as database:
+        with pytest.raises(DatabaseRefused, match="cortex-backend migrate"):
+            database.check_schema()
+        database.migrate()
+        database.check_schema()
+        with database.write() as session:  # as the first revision was
+            session.execute(text("DROP TABLE invitations"))
+            session.execute(text("UPDATE alembic_version SET version_num = '0001'"))
         with pytest.raises(DatabaseRefused, match="cortex-backend migrate"):
             database.check_schema()
         database.migrate()

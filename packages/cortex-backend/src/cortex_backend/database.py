@@ -7,8 +7,6 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from alembic import command
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, Engine, make_url
@@ -17,12 +15,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
-from cortex_backend.migrations import REVISIONS
+from cortex_backend.migrations import REVISIONS, migrate_schema
 from cortex_backend.problems import Problem
 
-__all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config", "open_database"]
-
-_MIGRATIONS: Final = Path(__file__).with_name("migrations")
+__all__ = ["CortexDatabase", "DatabaseRefused", "open_database"]
 
 _MIGRATION_LOCK: Final = 0x636F72746578
 """The advisory lock that one process holds while it migrates PostgreSQL."""
@@ -40,13 +36,6 @@ _DRIVERS: Final = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "post
 
 class DatabaseRefused(Exception):
     """The program cannot start on this database; the message says what to do."""
-
-
-def make_alembic_config() -> Config:
-    """Return the settings of Alembic, whose scripts are in the package."""
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    return config
 
 
 def _parse_url(address: str) -> URL:
@@ -118,16 +107,15 @@ class CortexDatabase:
         with self._connect(self._writing) as connection, connection.begin():
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            if not _is_current(connection):
-                config = make_alembic_config()
-                config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+            found = _find_revision(connection)
+            if found != REVISIONS[-1]:
+                migrate_schema(connection, found)
 
     def check_schema(self) -> None:
         """Raise ``DatabaseRefused`` if the schema is not the one of this program."""
         with self._connect(self._engine) as connection:
-            is_current = _is_current(connection)
-        if not is_current:
+            found = _find_revision(connection)
+        if found != REVISIONS[-1]:
             raise DatabaseRefused("The database schema is older than this program. Run: cortex-backend migrate.")
 
     def close(self) -> None:
@@ -157,12 +145,12 @@ def open_database(address: str) -> CortexDatabase:
     return database
 
 
-def _is_current(connection: Connection) -> bool:
-    """Return whether the schema is the newest that this program knows; raise ``DatabaseRefused`` if it is newer."""
+def _find_revision(connection: Connection) -> str | None:
+    """Return the revision of the schema, or None without tables; raise ``DatabaseRefused`` if it is a newer one."""
     found = MigrationContext.configure(connection).get_current_revision()
     if found not in (None, *REVISIONS):
         raise DatabaseRefused("The database schema is newer than this program. Update cortex-tasks-backend.")
-    return found == REVISIONS[-1]
+    return found
 
 
 @contextmanager
