@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,12 @@ class Entry(BaseModel):
 
     id: int
     text: str = ""
+
+
+class Seen(NamedTuple):
+    """An entry, as the store finds it."""
+
+    row: Entry
 
 
 @pytest.fixture
@@ -66,12 +73,11 @@ def test_pages_of_a_growing_list_show_what_was_there_once(limit: int, added: lis
         key = read_key(cursor, "x")
         rest = [row for row in rows if key is None or (row < key if descending else row > key)]
         page = make_page(
-            rest[: limit + 1],
+            [Seen(Entry(id=number)) for number in rest[: limit + 1]],
             limit,
             total=len(there),
             scope="x",
-            view=lambda number: Entry(id=number),
-            key=lambda number: number,
+            view=lambda seen: seen.row,
         )
         shown += [Entry.model_validate_json(entry).id for entry in page.entries]
         cursor = page.next_cursor
@@ -88,12 +94,11 @@ def test_pages_of_a_growing_list_show_what_was_there_once(limit: int, added: lis
 @settings(deadline=None)
 def test_a_page_ends_before_it_is_too_large_and_goes_on_with_the_next_entry(sizes: list[int]) -> None:
     page = make_page(
-        list(enumerate(sizes, 1)),
+        [Seen(Entry(id=number, text="é" * (size // 2))) for number, size in enumerate(sizes, 1)],
         len(sizes),
         total=len(sizes),
         scope="x",
-        view=lambda row: Entry(id=row[0], text="é" * (row[1] // 2)),
-        key=lambda row: row[0],
+        view=lambda seen: seen.row,
     )
     assert page.entries
     assert sum(len(entry.encode()) + 1 for entry in page.entries) < MAX_ANSWER

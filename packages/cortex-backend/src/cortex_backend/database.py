@@ -91,12 +91,6 @@ class CortexDatabase:
             yield session
 
     @contextmanager
-    def connect(self) -> Iterator[Connection]:
-        """Yield a connection for queries whose rows need not be objects; it costs half of what a session does."""
-        with _as_problem(), self._engine.connect() as connection:
-            yield connection
-
-    @contextmanager
     def write(self) -> Iterator[Session]:
         """Yield a session whose changes are kept together when the block ends, and dropped when it raises."""
         with _as_problem(), Session(self._writing, expire_on_commit=False) as session, session.begin():

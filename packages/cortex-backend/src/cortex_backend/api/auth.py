@@ -9,22 +9,18 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from cortex_backend.api.dependencies import CurrentCaller, CurrentLogins
+from cortex_backend.api.responses import json_reply
 from cortex_backend.enums import EventKind
-from cortex_backend.models import SessionRow
 from cortex_backend.schemas.logins import (
     LoginRequest,
     OAuthCode,
     OAuthError,
     PasswordChange,
-    SessionEnd,
     SessionList,
-    SessionView,
     TokenAnswer,
     UserView,
 )
-from cortex_backend.service.logins import InvalidGrant, Tokens
 from cortex_backend.settings import BackendSettings
-from cortex_backend.store.people import end_of
 
 __all__ = ["router"]
 
@@ -39,20 +35,6 @@ _FORM: Final = {
     "required": ["grant_type", "refresh_token"],
 }
 """The schema of what ``/auth/token`` takes."""
-
-
-def _see_tokens(tokens: Tokens) -> TokenAnswer:
-    return TokenAnswer(
-        access_token=tokens.access,
-        refresh_token=tokens.refresh,
-        session=SessionEnd(id=tokens.session.id, expires_at=end_of(tokens.session)),
-        user=UserView.model_validate(tokens.user.values()),
-    )
-
-
-def _see_session(session: SessionRow, current: str) -> SessionView:
-    more = {"expires_at": end_of(session), "last_used_at": session.used_at, "is_current": session.id == current}
-    return SessionView.model_validate({**session.values(), **more})
 
 
 def _address(request: Request) -> str:
@@ -76,7 +58,7 @@ def _refuse(error: OAuthCode, description: str) -> Response:
 @router.post("/login", responses={401: {}})
 def _log_in(body: LoginRequest, request: Request, logins: CurrentLogins) -> TokenAnswer:
     """Begin a session: return its tokens."""
-    return _see_tokens(logins.log_in(body.email, body.password, body.device, _address(request)))
+    return logins.log_in(body.email, body.password, body.device, _address(request))
 
 
 @router.post(
@@ -97,10 +79,10 @@ async def _refresh_token(request: Request, logins: CurrentLogins) -> Response:
         (token,) = form.get("refresh_token", [])
     except ValueError:
         return _refuse("invalid_request", "Give grant_type and refresh_token once each, as a form.")
-    try:
-        return JSONResponse(_see_tokens(await run_in_threadpool(logins.refresh, token)).model_dump(mode="json"))
-    except InvalidGrant:
+    answer = await run_in_threadpool(logins.refresh, token)
+    if answer is None:
         return _refuse("invalid_grant", "The refresh token is not valid, or its session has ended. Log in again.")
+    return json_reply(answer)
 
 
 @router.post("/logout", status_code=204, response_class=Response)
@@ -112,13 +94,13 @@ def _log_out(caller: CurrentCaller, logins: CurrentLogins) -> None:
 @router.get("/me")
 def _get_me(caller: CurrentCaller, logins: CurrentLogins) -> UserView:
     """Return the user whose token this is."""
-    return UserView.model_validate(logins.user(caller).values())
+    return logins.user(caller)
 
 
 @router.get("/sessions")
 def _list_sessions(caller: CurrentCaller, logins: CurrentLogins) -> SessionList:
     """Return the sessions of the user that have not ended, newest first."""
-    return SessionList(sessions=[_see_session(session, caller.session_id) for session in logins.sessions(caller)])
+    return logins.sessions(caller)
 
 
 @router.delete("/sessions/{session_id}", status_code=204, response_class=Response, responses={404: {}})

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -13,6 +13,7 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.enums import EventKind
 from cortex_backend.models import SessionRow, UserRow
 from cortex_backend.problems import Problem, not_authenticated, too_many_requests
+from cortex_backend.schemas.logins import SessionEnd, SessionList, SessionView, TokenAnswer, UserView
 from cortex_backend.security.access import AccessTokens, Claims
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.security.refresh import RefreshToken, new_family
@@ -20,9 +21,9 @@ from cortex_backend.service.rates import RequestRates
 from cortex_backend.store.attempts import add_failure, blocked_until
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.store.people import (
+    end_of,
     end_session,
     find_session,
-    find_session_in_use,
     find_user,
     fold_email,
     live_sessions,
@@ -30,7 +31,7 @@ from cortex_backend.store.people import (
 )
 from cortex_backend.store.rows import add_row
 
-__all__ = ["LIFETIME", "MAX_SESSIONS", "InvalidGrant", "Logins", "Tokens"]
+__all__ = ["LIFETIME", "MAX_SESSIONS", "Logins"]
 
 ResultT = TypeVar("ResultT")
 
@@ -44,19 +45,6 @@ _TOUCH: Final = timedelta(minutes=1)
 """The least time between two writes of the time of last use (CX-31)."""
 
 
-class InvalidGrant(Exception):
-    """A refresh token is unknown or no longer valid."""
-
-
-class Tokens(NamedTuple):
-    """The tokens of a session, with what a client shows of it."""
-
-    access: str
-    refresh: str
-    session: SessionRow
-    user: UserRow
-
-
 class Logins:
     """Checks passwords and tokens; begins, refreshes and ends sessions. ``clock`` returns the present moment in UTC."""
 
@@ -67,7 +55,7 @@ class Logins:
         self._clock = clock
         self._rates = RequestRates(database)
 
-    def log_in(self, email: str, password: str, device: str, address: str) -> Tokens:
+    def log_in(self, email: str, password: str, device: str, address: str) -> TokenAnswer:
         """Return the tokens of a new session on ``device``; raise ``InvalidCredentials`` or ``TooManyRequests``."""
         now = self._clock()
         token = RefreshToken.new(new_family(), 1)
@@ -114,21 +102,19 @@ class Logins:
             user.password_hash = better or user.password_hash
             return proceed(db, user)
 
-    def refresh(self, text: str) -> Tokens:
+    def refresh(self, text: str) -> TokenAnswer | None:
         """Return new tokens for a refresh token, which stays good until one of the new ones is used (CX-32).
 
-        ``InvalidGrant`` says that it is not good; if it was replaced before, its session has ended now.
+        With None it is not good; if it was replaced before, its session has ended now.
         """
         now = self._clock()
         old = RefreshToken.parse(text)
         if old is None:
-            raise InvalidGrant
+            return None
         with self._database.write() as db:
-            found = find_session(db, old.session_id, now)
+            found = find_session(db, old.session_id, now, is_locked=True)
             new = _rotate(db, found[0], old, now) if found else None
-        if found is None or new is None:
-            raise InvalidGrant
-        return self._tokens_for(*found, new, now)
+        return self._tokens_for(*found, new, now) if found and new else None
 
     def authenticate(self, token: str) -> Caller:
         """Return whose access token it is, and note the use; raise ``NotAuthenticated`` or ``TooManyRequests``."""
@@ -136,17 +122,18 @@ class Logins:
         claims = self._tokens.read(token, now)
         if claims is None:
             raise not_authenticated(was_given=True)
-        with self._database.connect() as db:
-            found = find_session_in_use(db, claims.session_id, now)
-        if found is None or found.user_id != claims.user_id:
+        with self._database.read() as db:
+            found = find_session(db, claims.session_id, now)
+        if found is None:
             raise not_authenticated(was_given=True)
-        if claims.generation > (found.pending_generation or found.generation):
+        session, user = found
+        if user.id != claims.user_id or claims.generation > (session.pending_generation or session.generation):
             raise not_authenticated(was_given=True)
-        self._rates.count(found.session_id, now)
-        if found.pending_generation == claims.generation or now - found.used_at >= _TOUCH:
-            with self._database.write() as session:
-                use_session(session, found.session_id, claims.generation, now)
-        return Caller(found.user_id, found.session_id, found.user_name)
+        self._rates.count(session.id, now)
+        if session.pending_generation == claims.generation or now - session.used_at >= _TOUCH:
+            with self._database.write() as db:
+                use_session(db, session.id, claims.generation, now)
+        return Caller(user.id, session.id, user.name)
 
     def end(self, caller: Caller, session_id: str, kind: EventKind = EventKind.SESSION_REVOKED) -> None:
         """End a session of the caller, for the reason that ``kind`` says; raise the problem ``NotFound``."""
@@ -157,15 +144,28 @@ class Logins:
                 raise Problem("NotFound", kind="session")
             end_session(db, found[0], kind, now)
 
-    def sessions(self, caller: Caller) -> list[SessionRow]:
+    def sessions(self, caller: Caller) -> SessionList:
         """Return the sessions of the caller that have not ended, newest first."""
         with self._database.read() as db:
-            return live_sessions(db, caller.user_id, self._clock())
+            found = live_sessions(db, caller.user_id, self._clock())
+        return SessionList(
+            sessions=[
+                SessionView(
+                    id=session.id,
+                    expires_at=end_of(session),
+                    device=session.device,
+                    created_at=session.created_at,
+                    last_used_at=session.used_at,
+                    is_current=session.id == caller.session_id,
+                )
+                for session in found
+            ]
+        )
 
-    def user(self, caller: Caller) -> UserRow:
+    def user(self, caller: Caller) -> UserView:
         """Return the caller."""
         with self._database.read() as db:
-            return db.get_one(UserRow, caller.user_id)
+            return UserView.model_validate(db.get_one(UserRow, caller.user_id).values())
 
     def change_password(self, caller: Caller, old: str, new: str, address: str) -> None:
         """Change the caller's password, and end the other sessions; raise ``WrongPassword`` or ``TooManyRequests``."""
@@ -184,9 +184,13 @@ class Logins:
         if self._check(email, old, address, change) is None:
             raise Problem("WrongPassword")
 
-    def _tokens_for(self, session: SessionRow, user: UserRow, refresh: RefreshToken, now: datetime) -> Tokens:
-        access = self._tokens.sign(Claims(user.id, session.id, refresh.generation), now)
-        return Tokens(access, str(refresh), session, user)
+    def _tokens_for(self, session: SessionRow, user: UserRow, refresh: RefreshToken, now: datetime) -> TokenAnswer:
+        return TokenAnswer(
+            access_token=self._tokens.sign(Claims(user.id, session.id, refresh.generation), now),
+            refresh_token=str(refresh),
+            session=SessionEnd(id=session.id, expires_at=end_of(session)),
+            user=UserView.model_validate(user.values()),
+        )
 
 
 def _refuse_if_blocked(db: Session, email: str, address: str, now: datetime) -> None:

@@ -24,7 +24,7 @@ from cortex_backend.schemas.projects import (
 )
 from cortex_backend.service.repeats import Creation
 from cortex_backend.service.rules.moves import SETTLED
-from cortex_backend.service.rules.pages import Page, make_page, read_key
+from cortex_backend.service.rules.pages import Page, read_page
 from cortex_backend.service.rules.versions import check_version
 from cortex_backend.store import projects as store
 from cortex_backend.store.events import NewEvent, add_events
@@ -51,12 +51,9 @@ class Projects:
 
     def list(self, caller: Caller, query: PageQuery) -> Page:
         """Return a page of the caller's projects, oldest first."""
-        scope = f"projects {caller.user_id}"
-        after = read_key(query.cursor, scope) or 0
         with self._database.read() as session:
-            rows = store.list_projects(session, caller.user_id, after, query.limit + 1)
-            total = store.count_projects(session, caller.user_id)
-        return make_page(rows, query.limit, total=total, scope=scope, view=_view)
+            listing = store.visible_projects(caller.user_id)
+            return read_page(session, query, f"projects {caller.user_id}", listing, _view)
 
     def get(self, caller: Caller, project_id: int) -> ProjectView:
         """Return a project."""
@@ -89,15 +86,9 @@ class Projects:
 
     def list_members(self, caller: Caller, project_id: int, query: PageQuery) -> Page:
         """Return a page of the members of a project, by id."""
-        scope = f"members {project_id}"
         with self._database.read() as session:
             require(store.find_project(session, caller.user_id, project_id), "project")
-            after = read_key(query.cursor, scope) or 0
-            rows = store.list_members(session, project_id, after, query.limit + 1)
-            total = store.count_members(session, project_id)
-        return make_page(
-            rows, query.limit, total=total, scope=scope, view=_view_member, key=lambda found: found.user_id
-        )
+            return read_page(session, query, f"members {project_id}", store.list_members(project_id), _view_member)
 
     def set_role(self, caller: Caller, project_id: int, user_id: int, role: MemberRole) -> None:
         """Give a member another role; raise also ``LastOwner``."""
@@ -123,13 +114,11 @@ class Projects:
     def list_invitations(self, caller: Caller, query: InvitationQuery) -> Page:
         """Return a page of the invitations to the caller, or to a project of theirs, oldest first."""
         scope = f"invitations {caller.user_id} {query.project_id}"
-        after = read_key(query.cursor, scope) or 0
         with self._database.read() as session:
             if query.project_id is not None:
                 _find_owned(session, caller, query.project_id)
-            rows = store.list_invitations(session, caller.user_id, query.project_id, after, query.limit + 1)
-            total = store.count_invitations(session, caller.user_id, query.project_id)
-        return make_page(rows, query.limit, total=total, scope=scope, view=_view_invitation)
+            listing = store.list_invitations(caller.user_id, query.project_id)
+            return read_page(session, query, scope, listing, _view_invitation)
 
     def invite(self, session: Session, caller: Caller, project_id: int, body: InvitationDraft) -> Creation:
         """Invite somebody, or replace the role in their open invitation; the answer tells nothing about the address."""
@@ -172,7 +161,7 @@ class Projects:
         role: MemberRole | None,
         released: Sequence[int] = (),
     ) -> None:
-        user_id = member.user_id
+        user_id = member.row.id
         old, new = f"{user_id} {member.role}", role and f"{user_id} {role}"
         changed = NewEvent(EventKind.MEMBER_CHANGED, project_id, old=old, new=new)
         lost = [NewEvent(EventKind.ASSIGNED, project_id, task_id, old=str(user_id)) for task_id in released]
@@ -216,7 +205,7 @@ def _view(found: SeenProject) -> ProjectView:
 
 
 def _view_member(found: SeenMember) -> MemberView:
-    return MemberView(user=UserName(id=found.user_id, name=found.name), role=MemberRole(found.role))
+    return MemberView(user=UserName(id=found.row.id, name=found.row.name), role=MemberRole(found.role))
 
 
 def _view_invitation(found: SeenInvitation) -> InvitationView:

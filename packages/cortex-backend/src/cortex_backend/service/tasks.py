@@ -22,7 +22,7 @@ from cortex_backend.schemas.tasks import (
 )
 from cortex_backend.service.repeats import Creation
 from cortex_backend.service.rules.moves import check_writer, choose_assignee
-from cortex_backend.service.rules.pages import Page, make_page, read_key
+from cortex_backend.service.rules.pages import Page, make_page, read_key, read_page
 from cortex_backend.service.rules.task_changes import plain_values, plan_change
 from cortex_backend.service.rules.versions import check_version
 from cortex_backend.store import tasks as store
@@ -106,13 +106,9 @@ class Tasks:
 
     def list_comments(self, caller: Caller, task_id: int, query: PageQuery) -> Page:
         """Return a page of the comments on a task, oldest first."""
-        scope = f"comments {task_id}"
         with self._database.read() as session:
             require(store.find_task(session, caller.user_id, task_id), "task")
-            after = read_key(query.cursor, scope) or 0
-            rows = store.list_comments(session, task_id, after, query.limit + 1)
-            total = store.count_comments(session, task_id)
-        return make_page(rows, query.limit, total=total, scope=scope, view=_view_comment)
+            return read_page(session, query, f"comments {task_id}", store.list_comments(task_id), _view_comment)
 
     def comment(self, session: Session, caller: Caller, task_id: int, body: CommentDraft) -> Creation:
         """Comment on a task."""

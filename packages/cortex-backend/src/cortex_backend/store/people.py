@@ -1,9 +1,9 @@
 """The SQL of users and their sessions (CX-31, CX-32)."""
 
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from cortex_backend.caller import Caller
@@ -14,11 +14,9 @@ from cortex_backend.store.events import NewEvent, add_events
 __all__ = [
     "IDLE",
     "MAX_EMAIL",
-    "SessionUse",
     "end_of",
     "end_session",
     "find_session",
-    "find_session_in_use",
     "find_user",
     "fold_email",
     "live_sessions",
@@ -42,28 +40,6 @@ _WITH_USER: Final = (
     .where(SessionRow.id == bindparam("session_id"), *_IS_LIVE, UserRow.is_active)
 )
 
-# Every request asks this: to build it each time, or to make objects of the rows, would cost more than to run it.
-_IN_USE: Final = _WITH_USER.with_only_columns(
-    UserRow.id,
-    UserRow.name,
-    SessionRow.id,
-    SessionRow.generation,
-    SessionRow.pending_generation,
-    SessionRow.used_at,
-    maintain_column_froms=True,
-)
-
-
-class SessionUse(NamedTuple):
-    """The session and the user of a request."""
-
-    user_id: int
-    user_name: str
-    session_id: str
-    generation: int
-    pending_generation: int | None
-    used_at: datetime
-
 
 def fold_email(email: str) -> str:
     """Return an e-mail address in the form in which addresses are compared (CX-10)."""
@@ -75,15 +51,14 @@ def find_user(db: Session, email: str) -> UserRow | None:
     return db.scalar(select(UserRow).where(UserRow.email == fold_email(email)))
 
 
-def find_session_in_use(db: Connection, session_id: str, now: datetime) -> SessionUse | None:
-    """Return a session that has not ended and whose user is active."""
-    found = db.execute(_IN_USE, {"session_id": session_id, **_moments(now)}).first()
-    return None if found is None else SessionUse(*found)
+def find_session(
+    db: Session, session_id: str, now: datetime, *, is_locked: bool = False
+) -> tuple[SessionRow, UserRow] | None:
+    """Return a session that has not ended, with its user, who is active.
 
-
-def find_session(db: Session, session_id: str, now: datetime) -> tuple[SessionRow, UserRow] | None:
-    """Return a session that has not ended, with its user, who is active; nobody else changes it until the end."""
-    query = _WITH_USER.with_for_update(of=SessionRow)
+    ``is_locked`` keeps others from changing the session until the transaction ends.
+    """
+    query = _WITH_USER.with_for_update(of=SessionRow) if is_locked else _WITH_USER
     found = db.execute(query, {"session_id": session_id, **_moments(now)}).first()
     if found is None:
         return None

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from cortex_backend.enums import MemberRole
 from cortex_backend.models import MAX_TASKS, InvitationRow, MembershipRow, ProjectRow, UserRow
 from cortex_backend.store.people import fold_email
-from cortex_backend.store.rows import add_row, changes_one, count_rows
+from cortex_backend.store.rows import Listing, add_row, changes_one, count_rows
 
 __all__ = [
     "SeenInvitation",
@@ -17,14 +17,12 @@ __all__ = [
     "SeenProject",
     "add_member",
     "count_invitations",
-    "count_members",
     "count_owners",
     "count_projects",
     "find_member",
     "find_project",
     "list_invitations",
     "list_members",
-    "list_projects",
     "lock_project",
     "put_invitation",
     "remove_invitations_by",
@@ -32,6 +30,7 @@ __all__ = [
     "set_role",
     "take_invitation",
     "take_task_place",
+    "visible_projects",
 ]
 
 
@@ -60,8 +59,7 @@ class SeenInvitation(NamedTuple):
 class SeenMember(NamedTuple):
     """A member of a project."""
 
-    user_id: int
-    name: str
+    row: UserRow
     role: str
 
 
@@ -74,15 +72,14 @@ def find_project(session: Session, user_id: int, project_id: int, *, is_locked: 
     return None if row is None else SeenProject(*row)
 
 
-def list_projects(session: Session, user_id: int, after: int, limit: int) -> list[SeenProject]:
-    """Return the projects that the user sees with an id above ``after``, by id, at most ``limit``."""
-    query = _visible(user_id).where(ProjectRow.id > after).order_by(ProjectRow.id).limit(limit)
-    return [SeenProject(*row) for row in session.execute(query)]
-
-
 def count_projects(session: Session, user_id: int) -> int:
     """Return how many projects the user sees."""
     return count_rows(session, MembershipRow.user_id == user_id)
+
+
+def visible_projects(user_id: int) -> Listing[SeenProject]:
+    """Return the list of the projects that the user sees."""
+    return Listing(SeenProject, _visible(user_id), ProjectRow.id)
 
 
 def _visible(user_id: int) -> "Select[ProjectRow, str]":
@@ -110,25 +107,19 @@ def find_member(session: Session, project_id: int, user_id: int, *, is_locked: b
     return None if row is None else SeenMember(*row)
 
 
-def list_members(session: Session, project_id: int, after: int, limit: int) -> list[SeenMember]:
-    """Return the members of a project with an id above ``after``, by id, at most ``limit``."""
-    query = _members(project_id).where(MembershipRow.user_id > after).order_by(MembershipRow.user_id).limit(limit)
-    return [SeenMember(*row) for row in session.execute(query)]
-
-
-def count_members(session: Session, project_id: int) -> int:
-    """Return how many members a project has."""
-    return count_rows(session, MembershipRow.project_id == project_id)
-
-
 def count_owners(session: Session, project_id: int) -> int:
     """Return how many owners a project has."""
     return count_rows(session, MembershipRow.project_id == project_id, MembershipRow.role == MemberRole.OWNER.value)
 
 
-def _members(project_id: int) -> "Select[int, str, str]":
+def list_members(project_id: int) -> Listing[SeenMember]:
+    """Return the list of the members of a project."""
+    return Listing(SeenMember, _members(project_id), UserRow.id)
+
+
+def _members(project_id: int) -> "Select[UserRow, str]":
     return (
-        select(UserRow.id, UserRow.name, MembershipRow.role)
+        select(UserRow, MembershipRow.role)
         .join(MembershipRow, MembershipRow.user_id == UserRow.id)
         .where(MembershipRow.project_id == project_id)
     )
@@ -166,12 +157,9 @@ def _in_list(user_id: int, project_id: int | None) -> ColumnElement[bool]:
     return _is_owned_by(user_id) & (InvitationRow.project_id == project_id)
 
 
-def list_invitations(
-    session: Session, user_id: int, project_id: int | None, after: int, limit: int
-) -> list[SeenInvitation]:
-    """Return the invitations with an id above ``after``: to a project of the user's, or without one to the user."""
-    query = _INVITATIONS.where(_in_list(user_id, project_id), InvitationRow.id > after).order_by(InvitationRow.id)
-    return [SeenInvitation(*row) for row in session.execute(query.limit(limit))]
+def list_invitations(user_id: int, project_id: int | None) -> Listing[SeenInvitation]:
+    """Return the list of the invitations to a project of the user's, or without one to the user."""
+    return Listing(SeenInvitation, _INVITATIONS.where(_in_list(user_id, project_id)), InvitationRow.id)
 
 
 def count_invitations(session: Session, user_id: int, project_id: int | None) -> int:

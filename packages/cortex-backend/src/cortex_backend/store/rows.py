@@ -1,16 +1,34 @@
 """The SQL that several tables share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import CursorResult, Update, func, select, update
+from sqlalchemy import ColumnElement, CursorResult, Select, Update, func, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.sql import ColumnExpressionArgument
 
 from cortex_backend.models import ProjectRow, TableBase, TaskRow
 
-__all__ = ["add_row", "change_row", "changes_one", "count_rows"]
+__all__ = ["Listing", "add_row", "change_row", "changes_one", "count_rows", "list_rows"]
+
+SeenT = TypeVar("SeenT")
+
+
+class Listing(NamedTuple, Generic[SeenT]):
+    """A list by a key that counts up: ``kind`` makes an entry of a row of ``query``."""
+
+    kind: Callable[..., SeenT]
+    query: "Select[*tuple[Any, ...]]"
+    key: ColumnElement[int]
+
+
+def list_rows(session: Session, listing: Listing[SeenT], after: int, limit: int) -> tuple[list[SeenT], int]:
+    """Return the entries with a key above ``after``, at most ``limit``, and how many the whole list has."""
+    query = listing.query
+    total = session.scalars(query.with_only_columns(func.count(), maintain_column_froms=True)).one()
+    rows = session.execute(query.where(listing.key > after).order_by(listing.key).limit(limit))
+    return [listing.kind(*row) for row in rows], total
 
 
 def add_row(session: Session, row: TableBase) -> None:

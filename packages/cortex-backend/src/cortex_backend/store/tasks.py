@@ -8,13 +8,12 @@ from sqlalchemy import ColumnElement, and_, bindparam, exists, func, select, upd
 from sqlalchemy.orm import Session, aliased
 
 from cortex_backend.models import CommentRow, MembershipRow, ProjectRow, TaskRow, UserRow
-from cortex_backend.store.rows import count_rows
+from cortex_backend.store.rows import Listing
 
 __all__ = [
     "SeenComment",
     "SeenTask",
     "TaskFilter",
-    "count_comments",
     "count_tasks",
     "find_task",
     "list_comments",
@@ -132,18 +131,7 @@ class SeenComment(NamedTuple):
     author_name: str
 
 
-def list_comments(session: Session, task_id: int, after: int, limit: int) -> list[SeenComment]:
-    """Return the comments on a task, which the user sees, with an id above ``after``, oldest first."""
-    query = (
-        select(CommentRow, UserRow.name)
-        .join(UserRow, UserRow.id == CommentRow.author_id)
-        .where(CommentRow.task_id == task_id, CommentRow.id > after)
-        .order_by(CommentRow.id)
-        .limit(limit)
-    )
-    return [SeenComment(*row) for row in session.execute(query)]
-
-
-def count_comments(session: Session, task_id: int) -> int:
-    """Return how many comments a task has."""
-    return count_rows(session, CommentRow.task_id == task_id)
+def list_comments(task_id: int) -> Listing[SeenComment]:
+    """Return the list of the comments on a task, which the user sees."""
+    query = select(CommentRow, UserRow.name).join(UserRow, UserRow.id == CommentRow.author_id)
+    return Listing(SeenComment, query.where(CommentRow.task_id == task_id), CommentRow.id)

@@ -6,10 +6,13 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
+from sqlalchemy.orm import Session
 
 from cortex_backend.problems import Problem
+from cortex_backend.schemas.common import PageQuery
+from cortex_backend.store.rows import Listing, list_rows
 
-__all__ = ["MAX_ANSWER", "Page", "encode_cursor", "make_page", "read_key"]
+__all__ = ["MAX_ANSWER", "Page", "encode_cursor", "make_page", "read_key", "read_page"]
 
 MAX_ANSWER: Final = 2**20
 """Bytes that an answer has at most: 1 MiB."""
@@ -45,6 +48,14 @@ def encode_cursor(key: int, scope: str) -> str:
     return f"{key}-{sha256(f'{key} {scope}'.encode()).hexdigest()[:16]}"
 
 
+def read_page(
+    session: Session, query: PageQuery, scope: str, listing: Listing[_Row], view: Callable[[_Row], BaseModel]
+) -> Page:
+    """Return the page of a list that ``query`` asks for; ``scope`` is the name of the list in its cursors."""
+    rows, total = list_rows(session, listing, read_key(query.cursor, scope) or 0, query.limit + 1)
+    return make_page(rows, query.limit, total=total, scope=scope, view=view)
+
+
 def make_page(
     rows: Sequence[_Row],
     limit: int,
@@ -52,7 +63,6 @@ def make_page(
     total: int,
     scope: str,
     view: Callable[[_Row], BaseModel],
-    key: Callable[[_Row], int] = lambda found: found.row.id,
 ) -> Page:
     """Return a page of the first ``limit`` of ``rows``, or fewer if they are too large together; one fits always."""
     entries: list[str] = []
@@ -64,4 +74,4 @@ def make_page(
             break
         entries.append(entry)
     is_last = len(entries) == len(rows)
-    return Page(entries, total, None if is_last else encode_cursor(key(rows[len(entries) - 1]), scope))
+    return Page(entries, total, None if is_last else encode_cursor(rows[len(entries) - 1].row.id, scope))

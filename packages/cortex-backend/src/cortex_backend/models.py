@@ -1,35 +1,124 @@
-"""The tables of projects, tasks and what happens to them (CX-43)."""
+"""The tables (CX-43): rows as SQLAlchemy sees them, with every enumeration and limit as a CHECK constraint too.
+
+No relationship is mapped, so nothing loads lazily (CX-40): what a query needs, it joins.
+"""
 
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Final
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cortex_backend.enums import (
-    EventKind,
-    ForgeKind,
-    MemberRole,
-    PullRequestState,
-    TaskPriority,
-    TaskStatus,
-    TaskType,
-)
-from cortex_backend.models.base import TableBase, has_id, has_length, is_one_of
+from cortex_backend.enums import EventKind, ForgeKind, MemberRole, PullRequestState, TaskPriority, TaskStatus, TaskType
+from cortex_backend.table_base import TableBase
 
 __all__ = [
+    "MAX_ID",
     "MAX_TASKS",
     "CommentRow",
+    "CounterRow",
     "EventRow",
     "IdempotencyRow",
     "InvitationRow",
+    "LoginFailureRow",
     "MembershipRow",
     "ProjectRow",
+    "SessionRow",
+    "TableBase",
     "TaskRow",
+    "UserRow",
 ]
+
+MAX_ID: Final = 2**31 - 1
+"""The upper limit of the id of a user, a project, a task or a comment (CX-11)."""
 
 MAX_TASKS: Final = 100_000
 """Maximum tasks of a project (CX-96)."""
+
+
+def _is_one_of(column: str, values: type[StrEnum]) -> CheckConstraint:
+    """Return the constraint that ``column`` has one of ``values``."""
+    listed = ", ".join(f"'{value.value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=column)
+
+
+def _has_length(column: str, least: int, most: int) -> CheckConstraint:
+    """Return the constraint that ``column`` has this many characters."""
+    return CheckConstraint(f"length({column}) BETWEEN {least} AND {most}", name=column)
+
+
+def _has_id() -> CheckConstraint:
+    """Return the constraint that the id is from 1 to 2**31 - 1."""
+    return CheckConstraint(f"id BETWEEN 1 AND {MAX_ID}", name="id")
+
+
+class UserRow(TableBase):
+    """A person who can log in (CX-10); ``email`` is case-folded."""
+
+    __tablename__ = "users"
+    __table_args__ = (
+        _has_id(),
+        _has_length("email", 3, 254),
+        _has_length("name", 1, 100),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    email: Mapped[str] = mapped_column(String(254), unique=True)
+    name: Mapped[str] = mapped_column(String(100))
+    password_hash: Mapped[str] = mapped_column(String(255))
+    is_active: Mapped[bool] = mapped_column(default=True)
+    created_at: Mapped[datetime]
+
+
+class SessionRow(TableBase):
+    """One login (CX-31), and the refresh tokens that it accepts (CX-32), as SHA-256 in hexadecimal digits.
+
+    ``refresh_hash`` is the token in use, of generation ``generation``; ``pending_hash`` the one that replaces it when
+    it is first used, of ``pending_generation``. The id is a digest of what all its tokens begin with, so that an older
+    one is recognised without being stored.
+    """
+
+    __tablename__ = "sessions"
+    __table_args__ = (_has_length("device", 0, 100), _has_length("id", 1, 64))
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
+    device: Mapped[str] = mapped_column(String(100))
+    created_at: Mapped[datetime]
+    used_at: Mapped[datetime]
+    ends_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+    generation: Mapped[int]
+    refresh_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    pending_generation: Mapped[int | None]
+    pending_hash: Mapped[str | None] = mapped_column(String(64), unique=True)
+
+
+class LoginFailureRow(TableBase):
+    """A login that failed, for the limits by e-mail and by address (CX-35)."""
+
+    __tablename__ = "login_failures"
+    __table_args__ = (Index(None, "email", "at"), Index(None, "address", "at"), {"sqlite_autoincrement": True})
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    at: Mapped[datetime] = mapped_column(index=True)
+    email: Mapped[str] = mapped_column(String(254))
+    address: Mapped[str] = mapped_column(String(45))
+
+
+class CounterRow(TableBase):
+    """A number under a name that all processes share; it is forgotten after ``ends_at``.
+
+    ``events`` is the id of the newest event (CX-44); the others are rates and blocks (CX-35).
+    """
+
+    __tablename__ = "counters"
+
+    name: Mapped[str] = mapped_column(String(400), primary_key=True)
+    value: Mapped[int] = mapped_column(BigInteger)
+    ends_at: Mapped[datetime | None] = mapped_column(index=True)
 
 
 class ProjectRow(TableBase):
@@ -37,10 +126,10 @@ class ProjectRow(TableBase):
 
     __tablename__ = "projects"
     __table_args__ = (
-        has_id(),
-        has_length("name", 1, 100),
-        has_length("repository_url", 1, 2048),
-        has_length("default_branch", 1, 255),
+        _has_id(),
+        _has_length("name", 1, 100),
+        _has_length("repository_url", 1, 2048),
+        _has_length("default_branch", 1, 255),
         CheckConstraint(f"task_count BETWEEN 0 AND {MAX_TASKS}", name="task_count"),
         CheckConstraint("version >= 1", name="version"),
         {"sqlite_autoincrement": True},
@@ -60,7 +149,7 @@ class MembershipRow(TableBase):
     """The role of a user in a project (CX-10)."""
 
     __tablename__ = "memberships"
-    __table_args__ = (is_one_of("role", MemberRole),)
+    __table_args__ = (_is_one_of("role", MemberRole),)
 
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), primary_key=True, index=True)
@@ -72,9 +161,9 @@ class InvitationRow(TableBase):
 
     __tablename__ = "invitations"
     __table_args__ = (
-        has_id(),
-        has_length("email", 3, 254),
-        is_one_of("role", MemberRole),
+        _has_id(),
+        _has_length("email", 3, 254),
+        _is_one_of("role", MemberRole),
         UniqueConstraint("project_id", "email"),
         {"sqlite_autoincrement": True},
     )
@@ -92,16 +181,16 @@ class TaskRow(TableBase):
 
     __tablename__ = "tasks"
     __table_args__ = (
-        has_id(),
-        has_length("title", 1, 200),
-        has_length("description", 0, 20_000),
-        has_length("branch_name", 1, 120),
-        has_length("pr_url", 1, 2048),
-        is_one_of("type", TaskType),
-        is_one_of("priority", TaskPriority),
-        is_one_of("status", TaskStatus),
-        is_one_of("pr_forge", ForgeKind),
-        is_one_of("pr_state", PullRequestState),
+        _has_id(),
+        _has_length("title", 1, 200),
+        _has_length("description", 0, 20_000),
+        _has_length("branch_name", 1, 120),
+        _has_length("pr_url", 1, 2048),
+        _is_one_of("type", TaskType),
+        _is_one_of("priority", TaskPriority),
+        _is_one_of("status", TaskStatus),
+        _is_one_of("pr_forge", ForgeKind),
+        _is_one_of("pr_state", PullRequestState),
         CheckConstraint("version >= 1", name="version"),
         CheckConstraint("status <> 'REVIEW' OR branch_name IS NOT NULL", name="review"),
         CheckConstraint("(pr_forge IS NULL) = (pr_state IS NULL)", name="pull_request"),
@@ -138,8 +227,8 @@ class CommentRow(TableBase):
 
     __tablename__ = "comments"
     __table_args__ = (
-        has_id(),
-        has_length("text", 1, 10_000),
+        _has_id(),
+        _has_length("text", 1, 10_000),
         Index(None, "task_id", "id"),
         {"sqlite_autoincrement": True},
     )
@@ -159,7 +248,7 @@ class EventRow(TableBase):
 
     __tablename__ = "events"
     __table_args__ = (
-        is_one_of("kind", EventKind),
+        _is_one_of("kind", EventKind),
         Index(None, "project_id", "id"),
         Index(None, "task_id", "id"),
         Index(None, "actor", "id"),
