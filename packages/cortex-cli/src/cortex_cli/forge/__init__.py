@@ -2,6 +2,6 @@
 
 from cortex_cli.forge.base import Proposal, PullRequest, is_own_url
 from cortex_cli.forge.choice import compare_url, find_forge
-from cortex_cli.forge.clients import Forge
+from cortex_cli.forge.clients import Forge, ForgeClient
 
-__all__ = ["Forge", "Proposal", "PullRequest", "compare_url", "find_forge", "is_own_url"]
+__all__ = ["Forge", "ForgeClient", "Proposal", "PullRequest", "compare_url", "find_forge", "is_own_url"]
