@@ -65,7 +65,6 @@ EDGE: Final = "task_core.server.faults"
 CLI_LAYERS: Final = {
     "models": 0,
     "errors": 0,
-    "git_errors": 0,
     "http": 1,
     "git": 1,
     "branches": 1,

@@ -19,7 +19,7 @@ from tests.cortex_cli.stub_server import StubReply, running
 on_github = pytest.mark.parametrize("forge", ["github"], indirect=True)
 
 by_every_way = pytest.mark.parametrize("forge", ["github", "gh", "glab"], indirect=True)
-"""By a token or ``gh`` to GitHub, by ``glab`` to GitLab; the other tests leave out ``gh``, whose answers are the same."""
+"""GitHub by a token and by ``gh``, GitLab by ``glab``; most tests leave out ``gh``, whose answers are the same."""
 
 PROGRAM = Path(__file__).with_name("fake_forge_program.py")
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cortex_cli.errors import TimedOut
+from cortex_cli.errors import CortexError, TimedOut
 from cortex_cli.git import Git, git_environment
 from cortex_cli.git.process import ChildProcess
-from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import Deadline
 from tests.core.notes import DEADLINE, wait_until
 from tests.cortex_cli.git_sandbox import git_environment_for_tests, raises_code
@@ -192,7 +191,7 @@ def test_a_program_or_a_folder_that_is_not_there_is_named(tmp_path: Path) -> Non
         Git(tmp_path / "x", {}, Deadline()).run("--version")
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "a\0b"):
-        with pytest.raises(RepositoryError):
+        with pytest.raises(CortexError):
             Git(folder, {"PATH": os.environ["PATH"]}, Deadline()).run("--version")
     with raises_code("GitFailed"):
         Git(tmp_path, {"PATH": os.environ["PATH"]}, Deadline()).run("--version", "a\0b")

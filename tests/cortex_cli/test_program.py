@@ -162,7 +162,7 @@ def test_a_person_who_says_no_ends_it_with_exit_code_3() -> None:
 @pytest.mark.requirement("CX-51")
 def test_warnings_come_with_an_error_too(ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*_: object) -> None:
-        error = CortexError("No.")
+        error = CortexError("No.", code="Forbidden")
         error.warnings = ["before"]
         raise error
 
@@ -171,7 +171,7 @@ def test_warnings_come_with_an_error_too(ctx: Ctx, monkeypatch: pytest.MonkeyPat
     assert ctx("version", "--json").answer == {
         "success": False,
         "error": "No.",
-        "code": "CortexError",
+        "code": "Forbidden",
         "details": {},
         "warnings": ["before"],
     }

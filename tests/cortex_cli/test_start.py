@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cortex_cli.errors import CortexError, InvalidUsage
-from cortex_cli.git_errors import RepositoryError
 from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, git, raises_code
 from tests.cortex_cli.stub_backend import OTHER
 from tests.cortex_cli.stub_server import StubReply, StubRequest, problem
@@ -45,7 +44,7 @@ def test_an_ignored_file_is_not_overwritten(sandbox: GitSandbox) -> None:
     sandbox.someone_pushes(name="notes")
     (sandbox.here / ".git" / "info" / "exclude").write_text("notes\n")
     (sandbox.here / "notes").write_text("mine\n")
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(CortexError) as caught:
         sandbox.start()
     assert caught.value.details["rolled_back"] is True
     assert "notes" in str(caught.value.details["git"])
@@ -166,7 +165,7 @@ def block_switch(sandbox: GitSandbox) -> None:
 @pytest.mark.requirement("CX-70")
 def test_what_the_backend_did_is_taken_back_when_git_fails(sandbox: GitSandbox) -> None:
     block_switch(sandbox)
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(CortexError) as caught:
         sandbox.start()
     assert caught.value.details["rolled_back"] is True
     task = sandbox.backend.task
@@ -177,7 +176,7 @@ def test_what_the_backend_did_is_taken_back_when_git_fails(sandbox: GitSandbox) 
 def test_a_task_that_was_mine_stays_mine_when_git_fails(sandbox: GitSandbox) -> None:
     sandbox.backend.set(assignee=ME)
     block_switch(sandbox)
-    with pytest.raises(RepositoryError):
+    with pytest.raises(CortexError):
         sandbox.start()
     assert (sandbox.backend.task["status"], sandbox.backend.task["assignee"]) == ("TODO", ME)
 
@@ -210,7 +209,7 @@ def test_the_error_says_when_nothing_could_be_taken_back(sandbox: GitSandbox) ->
     block_switch(sandbox)
     answers = iter([None, None])  # to the first question and the first change
     sandbox.backend.intercept = lambda _asked: next(answers, problem(503, "Unavailable"))
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(CortexError) as caught:
         sandbox.start()
     assert caught.value.details["rolled_back"] is False
     sandbox.backend.intercept = lambda _asked: None
@@ -236,7 +235,7 @@ def test_the_error_knows_the_truth_when_an_answer_of_the_backend_was_lost(
 ) -> None:
     block_switch(sandbox)
     lose_answers(sandbox, *lost)
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(CortexError) as caught:
         sandbox.start()
     assert caught.value.details["rolled_back"] is is_back
     assert sandbox.backend.task["status"] == "TODO"
@@ -254,7 +253,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_taken_back(sandbox: GitSand
         return made
 
     sandbox.backend.server.answers["PATCH /tasks/42"] = patch
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(CortexError) as caught:
         sandbox.start()
     assert (caught.value.details["rolled_back"], sandbox.backend.task["status"]) == (False, "IN_PROGRESS")
 
@@ -274,7 +273,7 @@ def test_a_name_of_a_branch_from_the_backend_is_not_trusted(sandbox: GitSandbox)
 def test_a_task_of_another_repository_is_refused(sandbox: GitSandbox) -> None:
     sandbox.backend.task["project"]["repository_url"] = "https://git.example.org/team/web"
     before = sandbox.state()
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(CortexError) as caught:
         sandbox.start()
     assert caught.value.code == "WrongRepository"
     assert sandbox.state() == before

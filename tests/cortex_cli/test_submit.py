@@ -8,7 +8,6 @@ import pytest
 
 from cortex_cli.errors import CortexError, InvalidUsage
 from cortex_cli.flows.commit import suspicious_files
-from cortex_cli.git_errors import RepositoryError
 from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, commit_file, git, raises_code
 from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stub_backend import OTHER
@@ -191,7 +190,7 @@ def test_a_message_is_committed_as_it_is_with_the_task(started: GitSandbox, mess
 @pytest.mark.requirement("CX-72")
 def test_a_branch_without_work_is_not_submitted(started: GitSandbox) -> None:
     before = started.state()
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(CortexError) as caught:
         started.pr()
     assert caught.value.code == "NothingToSubmit"
     assert started.state() == before

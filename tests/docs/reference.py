@@ -21,7 +21,6 @@ from mcp_types import Tool
 from pydantic import TypeAdapter
 
 from cortex_cli.errors import ERRORS, CortexError
-from cortex_cli.git_errors import REPOSITORY_ERRORS
 from cortex_mcp.errors import CTX_ERRORS, CtxError
 from task_core.cli.main import run
 from task_core.cli.registration import run_install
@@ -69,8 +68,7 @@ def _server_page(record: ProgramRecord) -> str:
         own,
     ]
     if record.package == "cortex_mcp":
-        listed = {code: sentence for code, (_, sentence) in ERRORS.items()} | {**REPOSITORY_ERRORS}
-        parts += [_sentences(CTX_ERRORS), "### From ctx", _errors(CortexError, "cortex_cli.errors"), _sentences(listed)]
+        parts += [_sentences(CTX_ERRORS), "### From ctx", _errors(CortexError, "cortex_cli.errors"), _sentences(ERRORS)]
     return "\n\n".join(part for part in parts if part)
 
 

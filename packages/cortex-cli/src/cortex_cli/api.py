@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
-from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, echo, make_error
+from cortex_cli.errors import BackendRefused, CortexError, NotLoggedIn, echo, make_error
 from cortex_cli.http import ConnectionFailed, Reply, send
 from cortex_cli.models import Deadline, Malformed, read_as
 
@@ -138,8 +138,7 @@ class Api:
         Raises:
             NotLoggedIn: the token is not accepted.
             BackendRefused: the rules of the backend forbid it.
-            CortexError: it failed, or answered what is not an answer.
-            BackendUnreachable: it did not answer.
+            CortexError: it did not answer, failed, or answered what is not an answer.
             TimedOut: the time of the command is over.
         """
         headers = {"Accept": "application/json", "X-Request-Id": random_id()}
@@ -168,11 +167,11 @@ class Api:
         for pause in _PAUSES[: attempts - 1]:
             try:
                 reply = self._send_once(method, url, headers, data)
-            except BackendUnreachable:
-                pass
-            else:
                 if reply.status not in _BUSY:
                     return reply
+            except CortexError as error:
+                if error.code != "BackendUnreachable":
+                    raise
             self._pause(self.deadline.limit(pause))
         return self._send_once(method, url, headers, data)
 
@@ -184,7 +183,7 @@ class Api:
             _trace(method, url, str(error))
             if error.is_timeout:
                 self.deadline.limit(seconds)  # raises if the whole command is over
-            raise BackendUnreachable(self.origin, str(error)) from None
+            raise make_error("BackendUnreachable", url=self.origin, reason=str(error)) from None
         _trace(method, url, str(reply.status))
         return reply
 

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from cortex_cli.branches import is_branch_name
-from cortex_cli.errors import echo
-from cortex_cli.git_errors import RepositoryError
+from cortex_cli.errors import CortexError, echo, make_error
 
 __all__ = ["GitConfig", "Remote", "RemoteAddress", "choose_remote", "no_remote", "parse_address", "read_remotes"]
 
@@ -104,7 +103,7 @@ def choose_remote(config: GitConfig) -> Remote | None:
     Without any remote, return None.
 
     Raises:
-        RepositoryError: it is not clear which one.
+        CortexError: it is not clear which one.
     """
     remotes = {remote.name: remote for remote in read_remotes(config)}
     wanted = config.get("cortex.remote", ())
@@ -114,8 +113,8 @@ def choose_remote(config: GitConfig) -> Remote | None:
     return remotes.get(name)
 
 
-def no_remote(names: Iterable[str] = ()) -> RepositoryError:
+def no_remote(names: Iterable[str] = ()) -> CortexError:
     """Return the error of a repository without a remote, or in which it is not clear which of the ``names`` it is."""
     known = [echo(name) for name in names]
     advice = "Choose one with 'git config cortex.remote NAME'" if known else "Add one with 'git remote add'"
-    return RepositoryError("NoRemote", words={"advice": advice}, remotes=known)
+    return make_error("NoRemote", words={"advice": advice}, remotes=known)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cortex_cli.branches import is_branch_name
+from cortex_cli.errors import make_error
 from cortex_cli.git import Git, GitOutput
-from cortex_cli.git_errors import RepositoryError
 
 __all__ = [
     "RefState",
@@ -102,14 +102,14 @@ def find_paths(git: Git) -> RepositoryPaths:
     """Return where the repository around git's directory is.
 
     Raises:
-        RepositoryError: there is no git or no repository, it is bare, or git does not trust its owner.
+        CortexError: there is no git or no repository, it is bare, or git does not trust its owner.
     """
     options = ("--is-inside-work-tree", "--show-cdup", "--git-dir", "--git-common-dir")
     found = git.run("rev-parse", *options).line.split("\n")
     if len(found) != len(options):  # a path has a line break
         found = [git.run("rev-parse", option).line for option in options]
     if found[0] != "true":
-        raise RepositoryError("NotARepository", directory=str(git.directory), git="there is no work tree here")
+        raise make_error("NotARepository", directory=str(git.directory), git="there is no work tree here")
     here = git.directory.resolve()
     return RepositoryPaths(*((here / path).resolve() for path in found[1:]))
 
@@ -197,7 +197,7 @@ def refuse_unready(state: WorkTree, paths: RepositoryPaths, clock: Callable[[], 
     """Refuse a repository in which no flow may change anything (CX-68).
 
     Raises:
-        RepositoryError: another git holds the lock of the index, a merge or the like is not finished, files are not
+        CortexError: another git holds the lock of the index, a merge or the like is not finished, files are not
             merged, or there is no commit yet.
     """
     lock = paths.git_dir / "index.lock"
@@ -206,13 +206,13 @@ def refuse_unready(state: WorkTree, paths: RepositoryPaths, clock: Callable[[], 
     except FileNotFoundError:
         pass
     else:
-        raise RepositoryError("GitLocked", path=str(lock), age=round(max(age, 0)))
+        raise make_error("GitLocked", path=str(lock), age=round(max(age, 0)))
     if state.operation:
-        raise RepositoryError("OperationInProgress", operation=state.operation)
+        raise make_error("OperationInProgress", operation=state.operation)
     if state.conflicted:
-        raise RepositoryError("MergeConflicts", files=state.conflicted)
+        raise make_error("MergeConflicts", files=state.conflicted)
     if state.head is None:
-        raise RepositoryError("EmptyRepository")
+        raise make_error("EmptyRepository")
 
 
 def read_refs(git: Git, names: Sequence[str]) -> Mapping[str, RefState]:
@@ -228,19 +228,19 @@ def lock_repository(paths: RepositoryPaths, seconds: float = _LOCK_SECONDS) -> I
     """Keep other flows out of the repository during the block; its lock file stays, since only the lock counts.
 
     Raises:
-        RepositoryError: another flow did not end within ``seconds``.
+        CortexError: another flow did not end within ``seconds``.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(paths.common_dir / "cortex.lock", flags, 0o600)
     except OSError as error:
         said = f"{error.strerror}: cortex.lock in the folder of git"
-        raise RepositoryError("GitFailed", command="lock", exit_code=error.errno or 0, git=said) from None
+        raise make_error("GitFailed", command="lock", exit_code=error.errno or 0, git=said) from None
     try:
         end = time.monotonic() + seconds
         while not _take(descriptor):
             if time.monotonic() >= end:
-                raise RepositoryError("RepositoryBusy", waited=seconds)
+                raise make_error("RepositoryBusy", waited=seconds)
             time.sleep(_POLL_SECONDS)
         yield
     finally:

@@ -7,8 +7,7 @@ from typing import Final
 
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import Parser
-from cortex_cli.errors import CortexError, echo
-from cortex_cli.git_errors import RepositoryError
+from cortex_cli.errors import CortexError, echo, make_error
 from cortex_cli.output import Outcome, Table, write_outcome
 from cortex_cli.system_keyring import Keyring
 
@@ -61,7 +60,7 @@ def _check_git(context: Context) -> str:
     if version is None or (int(version[1]), int(version[2])) < _OLDEST_GIT:
         old = version[0] if version else found
         fault = f"Git {echo(old)} is too old" if old else "Git is not installed"
-        raise RepositoryError("GitMissing", words={"fault": fault}, found=old or None)
+        raise make_error("GitMissing", words={"fault": fault}, found=old or None)
     return f"{found}."
 
 

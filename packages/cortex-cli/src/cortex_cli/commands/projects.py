@@ -7,9 +7,8 @@ from cortex_cli.commands.context import Context
 from cortex_cli.commands.lookup import find_project_id
 from cortex_cli.commands.members import list_members
 from cortex_cli.commands.parsing import CommandGroup, Parser
-from cortex_cli.errors import InvalidUsage
+from cortex_cli.errors import CortexError, InvalidUsage
 from cortex_cli.git import Git
-from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import CortexProject, as_json
 from cortex_cli.output import Outcome, Table
 from cortex_cli.remotes import choose_remote
@@ -74,7 +73,7 @@ def _clone_fields(context: Context) -> dict[str, object]:
     try:
         git = Git(Path.cwd(), context.environment, context.deadline)
         config = read_config(git.at(find_paths(git).top))
-    except (RepositoryError, OSError):
+    except (CortexError, OSError):
         return {}
     remote = choose_remote(config)
     url = remote.public_url if remote else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import CommandGroup, positive_id
-from cortex_cli.errors import InvalidUsage
+from cortex_cli.errors import InvalidUsage, make_error
 from cortex_cli.output import Outcome
 
 if TYPE_CHECKING:
@@ -50,12 +50,11 @@ def add_to(commands: CommandGroup) -> None:
 
 def _flow(context: Context) -> Flow:
     from cortex_cli.flows import Flow  # noqa: PLC0415 - a list of tasks loads neither git nor the flows (CX-97)
-    from cortex_cli.git_errors import RepositoryError  # noqa: PLC0415 - only work with a repository needs it
 
     try:
         directory = Path.cwd()
     except OSError:  # it has been deleted
-        raise RepositoryError("NotARepository", directory=".") from None
+        raise make_error("NotARepository", directory=".") from None
     return Flow(
         backend=context.backend(),
         directory=directory,
@@ -70,7 +69,7 @@ def current_task_id(context: Context) -> int:
     """Return the id of the task whose branch is checked out.
 
     Raises:
-        RepositoryError: the current branch is not the branch of a task.
+        CortexError: the current branch is not the branch of a task.
     """
     from cortex_cli.flows import current_task_id  # noqa: PLC0415 - as above
 

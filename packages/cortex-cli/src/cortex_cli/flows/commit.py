@@ -6,9 +6,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from cortex_cli.errors import InvalidUsage
+from cortex_cli.errors import CortexError, InvalidUsage, make_error
 from cortex_cli.flows.repository_state import RepositoryState
-from cortex_cli.git_errors import RepositoryError
 
 __all__ = ["check_message", "commit_changes", "suspicious_files"]
 
@@ -50,7 +49,7 @@ def commit_changes(
     ``allowed`` are paths that a person allows although they look suspicious. A refusal leaves the index as it was.
 
     Raises:
-        RepositoryError: there are changes and no message, new files look like secrets or are very large, or git fails.
+        CortexError: there are changes and no message, new files look like secrets or are very large, or git fails.
     """
     state, git = repository.work_tree, repository.git
     everything = (*state.changed, *state.untracked)
@@ -58,11 +57,11 @@ def commit_changes(
         return None
     if message is None:
         advice = "Call again with a message to commit them, or commit them with git."
-        raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=everything)
+        raise make_error("UncommittedChanges", words={"advice": advice}, files=everything)
     new = state.added if state.staged else (*state.added, *state.untracked)
     suspicious = [path for path in suspicious_files(repository.paths.top, new) if path not in allowed]
     if suspicious:
-        raise RepositoryError("SuspiciousFiles", files=suspicious)
+        raise make_error("SuspiciousFiles", files=suspicious)
     try:
         if not state.staged:
             # Exactly the files that were checked: others may have appeared since.
@@ -100,11 +99,11 @@ def _commit(repository: RepositoryState, message: str) -> None:
         raise _refusal(repository.git.failure("commit", output), output.err)
 
 
-def _refusal(error: RepositoryError, said: str) -> RepositoryError:
+def _refusal(error: CortexError, said: str) -> CortexError:
     """Return the error of a hook, unless git names a reason: it is silent when a hook refuses."""
     last = said.rpartition("\n")[2]
     is_silent = error.code == "GitFailed" and not last.startswith("fatal:")
-    return RepositoryError("GitHookFailed", output=said) if is_silent else error
+    return make_error("GitHookFailed", output=said) if is_silent else error
 
 
 def _with_trailer(message: str, task_id: int) -> str:

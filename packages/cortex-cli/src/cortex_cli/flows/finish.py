@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cortex_cli.branches import TaskBranch, parse_branch
-from cortex_cli.errors import CortexError, TimedOut, echo
+from cortex_cli.errors import CortexError, TimedOut, as_warning, echo, make_error
 from cortex_cli.flows.repository_state import (
     BaseBranch,
     Flow,
@@ -18,7 +18,6 @@ from cortex_cli.flows.repository_state import (
 )
 from cortex_cli.forge import PullRequest, find_forge
 from cortex_cli.git import Git
-from cortex_cli.git_errors import RepositoryError, as_warning
 from cortex_cli.models import CortexTask, PullRequestRecord
 from cortex_cli.remotes import Remote
 from cortex_cli.repository import read_refs
@@ -98,7 +97,7 @@ def _inspect(flow: Flow, repository: RepositoryState, *, is_forced: bool) -> _Fi
     is_untouched = merged_by == "ancestor" and task.status != "DONE"
     is_untouched = is_untouched and not _has_own_work(repository.git, branch.name, task, base.sha, tip)
     if is_untouched and not is_forced:
-        raise RepositoryError("NothingToSubmit", branch=branch.name, base=name)
+        raise make_error("NothingToSubmit", branch=branch.name, base=name)
     merged_by = "forced" if is_untouched or merged_by is None else merged_by
     return _Finish(repository, task, branch.name, tip, base, is_pushed, merged_by)
 
@@ -119,7 +118,7 @@ def _find_work(flow: Flow, repository: RepositoryState) -> tuple[TaskBranch, str
     branch = require_branch(state)
     if state.changed:
         advice = "Commit and submit them, or undo them, then call again."
-        raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=state.changed)
+        raise make_error("UncommittedChanges", words={"advice": advice}, files=state.changed)
     return branch, str(state.head), flow.backend.get_task(branch.task_id)
 
 
@@ -166,12 +165,12 @@ def _has_own_work(git: Git, branch: str, task: CortexTask, base: str, tip: str) 
 def _refresh(flow: Flow, repository: RepositoryState, remote: Remote, base: str, branch: str) -> None:
     try:
         fetch(repository.git, remote, base, branch)
-    except RepositoryError as error:
+    except TimedOut as error:
+        raise make_error("GitNetwork", remote=remote.name, git=error.message) from None
+    except CortexError as error:
         if error.code != "GitAuthFailed":
             raise
         flow.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
-    except TimedOut as error:
-        raise RepositoryError("GitNetwork", remote=remote.name, git=error.message) from None
 
 
 def _ask_forge(flow: Flow, repository: RepositoryState, remote: Remote, task: CortexTask) -> PullRequest | None:
@@ -188,9 +187,9 @@ def _ask_forge(flow: Flow, repository: RepositoryState, remote: Remote, task: Co
         return None
 
 
-def _not_merged(branch: str, base: str, known: PullRequest | PullRequestRecord | None) -> RepositoryError:
+def _not_merged(branch: str, base: str, known: PullRequest | PullRequestRecord | None) -> CortexError:
     state, url = (known.state, known.url) if known else (None, None)
-    return RepositoryError("NotMerged", branch=branch, base=base, state=state, url=url)
+    return make_error("NotMerged", branch=branch, base=base, state=state, url=url)
 
 
 def _leave_branch(flow: Flow, finish: _Finish) -> bool:

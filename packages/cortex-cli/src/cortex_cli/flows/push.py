@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
+from cortex_cli.errors import CortexError, make_error
 from cortex_cli.forge import Forge, Proposal, PullRequest, is_own_url
 from cortex_cli.git import Git, GitOutput
-from cortex_cli.git_errors import RepositoryError
 from cortex_cli.remotes import Remote
 
 __all__ = ["push_branch"]
@@ -23,7 +23,7 @@ def push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> t
     """Push the branch; return whether that moved anything, and the merge request that the push created.
 
     Raises:
-        RepositoryError: the remote has commits that the branch does not have, the remote or a hook refuses, or git
+        CortexError: the remote has commits that the branch does not have, the remote or a hook refuses, or git
             fails otherwise.
     """
     options = _options(forge, proposal)
@@ -54,11 +54,11 @@ def _push(git: Git, remote: Remote, branch: str, options: list[str]) -> GitOutpu
     return git.attempt("push", "--porcelain", "--set-upstream", *options, "--end-of-options", remote.name, spec)
 
 
-def _refusal(git: Git, output: GitOutput, remote: str, branch: str, summary: str | None) -> RepositoryError:
+def _refusal(git: Git, output: GitOutput, remote: str, branch: str, summary: str | None) -> CortexError:
     if summary is not None:
         if "hook declined" in summary:
-            return RepositoryError("GitHookFailed", output=output.err)
-        return RepositoryError("PushRejected", branch=branch, reason=summary, git=output.err)
+            return make_error("GitHookFailed", output=output.err)
+        return make_error("PushRejected", branch=branch, reason=summary, git=output.err)
     error = git.failure("push", output, remote)
     is_silent = error.code == "GitFailed" and output.code > 0 and "fatal:" not in output.err
-    return RepositoryError("GitHookFailed", output=output.err) if is_silent else error
+    return make_error("GitHookFailed", output=output.err) if is_silent else error

@@ -7,9 +7,8 @@ from typing import Final, NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import TaskBranch, is_branch_name, parse_branch
-from cortex_cli.errors import CortexError, TimedOut, echo
+from cortex_cli.errors import CortexError, echo, make_error, unknown_base
 from cortex_cli.git import Git
-from cortex_cli.git_errors import RepositoryError, unknown_base
 from cortex_cli.models import CortexTask, CortexUser, Deadline, Settings
 from cortex_cli.remotes import GitConfig, Remote, choose_remote, no_remote, parse_address
 from cortex_cli.repository import (
@@ -128,11 +127,11 @@ def inspect(git: Git, paths: RepositoryPaths) -> RepositoryState:
 
 
 def require_branch(state: WorkTree) -> TaskBranch:
-    """Return the task branch that is checked out; raise ``RepositoryError`` if another branch is, or none."""
+    """Return the task branch that is checked out; raise ``CortexError`` if another branch is, or none."""
     branch = parse_branch(state.branch)
     if branch is None:
         fault = f"The branch '{echo(state.branch)}' is" if state.branch else "HEAD is detached, so this is"
-        raise RepositoryError("NotATaskBranch", words={"fault": fault}, branch=state.branch)
+        raise make_error("NotATaskBranch", words={"fault": fault}, branch=state.branch)
     return branch
 
 
@@ -140,15 +139,15 @@ def require_repository(repository: RepositoryState, task: CortexTask, branch: st
     """Refuse a task of another repository, and one whose branch is not ``branch`` (CX-42).
 
     Raises:
-        RepositoryError: the remote and the task's project differ, or the task has another branch.
+        CortexError: the remote and the task's project differ, or the task has another branch.
     """
     if branch is not None and task.branch_name not in {None, branch}:
         names = {"current": branch, "expected": str(task.branch_name)}
-        raise RepositoryError("WrongBranch", **names, task_id=task.id)
+        raise make_error("WrongBranch", **names, task_id=task.id)
     if repository.remote is not None and task.project.repository_url:
         here, there = repository.remote.address, parse_address(task.project.repository_url)
         if here != there:
-            raise RepositoryError("WrongRepository", current=here.text, expected=there.text)
+            raise make_error("WrongRepository", current=here.text, expected=there.text)
 
 
 def require_mine(task: CortexTask, user: CortexUser, statuses: Sequence[str], advice: str) -> None:
@@ -166,7 +165,7 @@ def require_mine(task: CortexTask, user: CortexUser, statuses: Sequence[str], ad
 
 
 def name_base(flow: Flow, repository: RepositoryState, task: CortexTask) -> str:
-    """Return the name of the base branch; raise ``RepositoryError`` if none of them is known.
+    """Return the name of the base branch; raise ``CortexError`` if none of them is known.
 
     It is ``cortex.base``, otherwise the project's default branch, otherwise the one that the remote names, otherwise
     ``main`` or ``master``. A default branch that the remote does not have gives way to the one that the remote names.
@@ -182,7 +181,7 @@ def name_base(flow: Flow, repository: RepositoryState, task: CortexTask) -> str:
     wanted = [head, *(prefix + name for name in (named, *usual) if name)]
     refs = read_refs(repository.git, wanted)
     if named and prefix + named not in refs and remote:
-        with suppress(RepositoryError, TimedOut):  # it may be new on the remote
+        with suppress(CortexError):  # it may be new on the remote
             fetch(repository.git, remote, named, named)
             refs = read_refs(repository.git, wanted)
     target = refs[head].symref.removeprefix(prefix) if head in refs else ""
@@ -203,7 +202,7 @@ def find_base(refs: Mapping[str, RefState], name: str, remote: Remote | None) ->
     """Return the base branch among references that were read.
 
     Raises:
-        RepositoryError: it exists neither here nor on the remote.
+        CortexError: it exists neither here nor on the remote.
     """
     base = BaseBranch(name, refs.get(f"refs/heads/{name}"), refs.get(remote.ref(name)) if remote else None)
     if not base.sha:
@@ -215,7 +214,7 @@ def fetch(git: Git, remote: Remote, base: str, branch: str) -> None:
     """Bring what is known about the base and a task branch up to date, for at most 15 seconds.
 
     Raises:
-        RepositoryError: the remote cannot be reached, refuses, or has no such base.
+        CortexError: the remote cannot be reached, refuses, or has no such base.
         TimedOut: it takes longer.
     """
     # A pattern may match nothing: the task branch need not be on the remote.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import make_branch_name, parse_branch
-from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, TimedOut, echo, make_error
+from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, as_warning, echo, make_error
 from cortex_cli.flows.repository_state import (
     BaseBranch,
     Flow,
@@ -18,7 +18,6 @@ from cortex_cli.flows.repository_state import (
     require_repository,
 )
 from cortex_cli.git import Git
-from cortex_cli.git_errors import RepositoryError, as_warning
 from cortex_cli.models import CortexTask, as_json
 from cortex_cli.remotes import parse_address
 from cortex_cli.repository import RefState, WorkTree, read_refs
@@ -99,7 +98,7 @@ def _plan(flow: Flow, repository: RepositoryState, task: CortexTask, start_point
     else:
         try:
             fetch(repository.git, repository.remote, name, branch)
-        except (RepositoryError, TimedOut) as error:
+        except CortexError as error:
             flow.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
     heads = [f"refs/heads/{branch}", f"refs/heads/{name}"]
     remotes = [repository.remote.ref(branch), repository.remote.ref(name)] if repository.remote else list[str]()
@@ -121,7 +120,7 @@ def _require_own_repository(flow: Flow, repository: RepositoryState, task: Corte
     for project in flow.backend.list_projects():
         if project.repository_url and parse_address(project.repository_url) == here:
             name = f"{echo(task.project.name)} (which has no repository)"
-            raise RepositoryError("WrongRepository", current=f"{here.text} of {echo(project.name)}", expected=name)
+            raise make_error("WrongRepository", current=f"{here.text} of {echo(project.name)}", expected=name)
 
 
 def _branch_of(task: CortexTask) -> str:
@@ -146,14 +145,14 @@ def _start_of(repository: RepositoryState, base: BaseBranch, start_point: str | 
 def _require_free(flow: Flow, repository: RepositoryState, plan: _Plan) -> None:
     """Refuse what a switch would lose or overwrite."""
     if plan.here and plan.here.worktree:
-        raise RepositoryError("BranchElsewhere", branch=plan.branch, path=plan.here.worktree)
+        raise make_error("BranchElsewhere", branch=plan.branch, path=plan.here.worktree)
     state = repository.work_tree
     if state.branch is None and state.head != plan.target and not _is_on_a_branch(repository.git, str(state.head)):
-        raise RepositoryError("DetachedHead", head=str(state.head))
+        raise make_error("DetachedHead", head=str(state.head))
     in_the_way = _overwritten(repository.git, state, plan.target)
     if in_the_way:
         advice = "Commit or move them: switching to the branch would overwrite them."
-        raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=in_the_way)
+        raise make_error("UncommittedChanges", words={"advice": advice}, files=in_the_way)
     if state.changed:
         flow.warnings.append(f"{len(state.changed)} changed files were carried along to the branch.")
 

@@ -14,7 +14,7 @@ def current_task_id(flow: Flow) -> int:
     """Return the id of the task whose branch is checked out.
 
     Raises:
-        RepositoryError: the current branch is not the branch of a task, or the directory is not in a work tree.
+        CortexError: the current branch is not the branch of a task, or the directory is not in a work tree.
     """
     return require_branch(read_work_tree(flow.git, find_paths(flow.git))).task_id
 
@@ -26,7 +26,7 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     cannot be reached is a warning.
 
     Raises:
-        RepositoryError: git is missing, the directory is outside a work tree, or the remote is ambiguous.
+        CortexError: git is missing, the directory is outside a work tree, or the remote is ambiguous.
     """
     with flow.with_warnings():
         repository = inspect(flow.git, find_paths(flow.git))

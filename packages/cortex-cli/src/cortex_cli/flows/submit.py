@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection
 from contextlib import suppress
 
-from cortex_cli.errors import TimedOut, echo, escape_invisible
+from cortex_cli.errors import CortexError, echo, escape_invisible, make_error
 from cortex_cli.flows.commit import check_message, commit_changes
 from cortex_cli.flows.push import push_branch
 from cortex_cli.flows.repository_state import (
@@ -20,7 +20,6 @@ from cortex_cli.flows.repository_state import (
     require_repository,
 )
 from cortex_cli.forge import Forge, Proposal, PullRequest, compare_url, find_forge
-from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import CortexTask, PullRequestRecord
 from cortex_cli.remotes import Remote
 from cortex_cli.repository import read_refs
@@ -93,7 +92,7 @@ def submit(
 def _base(flow: Flow, repository: RepositoryState, task: CortexTask, remote: Remote, branch: str) -> BaseBranch:
     """Return the base, as the remote has it now if it can be reached."""
     name = name_base(flow, repository, task)
-    with suppress(RepositoryError, TimedOut):  # the last known base may do; without a network, the push fails
+    with suppress(CortexError):  # the last known base may do; without a network, the push fails
         fetch(repository.git, remote, name, branch)
     return find_base(read_refs(repository.git, [remote.ref(name), f"refs/heads/{name}"]), name, remote)
 
@@ -103,7 +102,7 @@ def _subjects(repository: RepositoryState, base: BaseBranch, head: str, branch: 
     options = ("-z", "--no-show-signature", "--no-merges", f"--max-count={_SUBJECTS}", "--format=%s")
     found = repository.git.run("log", *options, "--end-of-options", f"{base.sha}..{head}", "--").out
     if not found and repository.git.run("merge-base", base.sha, head).line == head:
-        raise RepositoryError("NothingToSubmit", branch=branch, base=base.name)
+        raise make_error("NothingToSubmit", branch=branch, base=base.name)
     return [escape_invisible(line) for line in reversed(found.removesuffix("\0").split("\0"))]
 
 

@@ -7,9 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from cortex_cli.errors import TimedOut
+from cortex_cli.errors import CortexError, TimedOut, make_error
 from cortex_cli.git.process import OUTPUT_BYTES, ChildProcess
-from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import Deadline
 
 __all__ = ["Git", "GitOutput", "git_environment"]
@@ -130,7 +129,7 @@ class Git:
         """Run git and return what it answered; ``remote`` names the remote that the call talks to.
 
         Raises:
-            RepositoryError: git failed; the code says why.
+            CortexError: git failed; the code says why.
             TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
         """
         output = self.attempt(*arguments, stdin=stdin, seconds=seconds)
@@ -142,7 +141,7 @@ class Git:
         """Run git and return what it answered, whatever the exit code.
 
         Raises:
-            RepositoryError: there is no git or no such directory, or the output is longer than 8 MiB.
+            CortexError: there is no git or no such directory, or the output is longer than 8 MiB.
             TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
         """
         limit = self.deadline.limit(seconds)
@@ -166,25 +165,25 @@ class Git:
         except FileNotFoundError:
             if self.directory.is_dir():
                 words = {"fault": "Git is not installed"}
-                raise RepositoryError("GitMissing", words=words, found=None) from None
-            raise RepositoryError("NotARepository", directory=str(self.directory)) from None
+                raise make_error("GitMissing", words=words, found=None) from None
+            raise make_error("NotARepository", directory=str(self.directory)) from None
         except (OSError, ValueError) as error:
             raise _failed(_command(arguments), 0, str(error)) from None
 
-    def failure(self, command: str, output: GitOutput, remote: str = "") -> RepositoryError:
+    def failure(self, command: str, output: GitOutput, remote: str = "") -> CortexError:
         """Return the error for a ``command`` that failed, by what git wrote."""
         said = output.err.lower()
         reason = next((name for name, words in _REASONS.items() if any(word in said for word in words)), "")
         if reason == "NotARepository":
-            return RepositoryError(reason, directory=str(self.directory), git=output.err)
+            return make_error(reason, directory=str(self.directory), git=output.err)
         if reason == "GitIdentityMissing":
-            return RepositoryError(reason, git=output.err)
+            return make_error(reason, git=output.err)
         if reason == "GitLocked":
             return _locked(output.err)
         if reason and remote:
-            return RepositoryError(reason, remote=remote, git=output.err)
+            return make_error(reason, remote=remote, git=output.err)
         if "hook" in said:
-            return RepositoryError("GitHookFailed", output=output.err)
+            return make_error("GitHookFailed", output=output.err)
         return _failed(command, output.code, output.err)
 
 
@@ -193,14 +192,14 @@ def _command(arguments: Sequence[str]) -> str:
     return next((word for word in arguments if not word.startswith("-") and "=" not in word), arguments[0])
 
 
-def _failed(command: str, code: int, said: str) -> RepositoryError:
-    return RepositoryError("GitFailed", command=command, exit_code=code, git=said)
+def _failed(command: str, code: int, said: str) -> CortexError:
+    return make_error("GitFailed", command=command, exit_code=code, git=said)
 
 
-def _locked(said: str) -> RepositoryError:
+def _locked(said: str) -> CortexError:
     path = said.partition("Unable to create '")[2].partition("'")[0]
     try:
         age = max(time.time() - Path(path).stat().st_mtime, 0)
     except OSError:
         age = 0
-    return RepositoryError("GitLocked", path=path or "its lock file", age=round(age))
+    return make_error("GitLocked", path=path or "its lock file", age=round(age))
