@@ -118,9 +118,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     tokens: list[str] = []
     usual = choosing.send_with_token
 
-    def note(url: str, token: str, deadline: Deadline) -> object:
+    def note(url: str, token: str, host: str, deadline: Deadline) -> object:
         tokens.append(token)
-        return usual(url, token, deadline)
+        return usual(url, token, host, deadline)
 
     monkeypatch.setattr(choosing, "send_with_token", note)
     return tokens

@@ -5,8 +5,8 @@ from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from cortex_cli.errors import InvalidUsage
-from cortex_cli.forge.base import ForgeApi, is_here, is_same_host, send_by_program, send_with_token
 from cortex_cli.forge.clients import Forge, ForgeClient
+from cortex_cli.forge.requests import is_here, is_same_host, send_by_program, send_with_token
 from cortex_cli.git import Git
 from cortex_cli.http import UnsafeUrl, check_url
 from cortex_cli.models import FORGES
@@ -48,16 +48,17 @@ def find_forge(environment: Mapping[str, str], config: GitConfig, remote: Remote
     quiet = git.quiet()
     output = quiet.run_program(program, "auth", "status", f"--hostname={host}", seconds=_SECONDS) if host else None
     if output and not output.code:
-        api = ForgeApi(host, host, send_by_program(quiet, program, host))
-        return Forge(kind, host, ForgeClient(api, path, is_gitlab=kind == "gitlab"))
+        request = send_by_program(quiet, program, host)
+        return Forge(kind, host, ForgeClient(request, host, host, path, is_gitlab=kind == "gitlab"))
     if url is None:
         return Forge(kind, host)
     names = _VARIABLES if _is_github_cloud(host) else _ENTERPRISE_VARIABLES
     token = next((environment[name] for name in names if environment.get(name)), "") or _stored_token(git, remote)
     if not token or any(not "!" <= char <= "~" for char in token):
         return Forge(kind, host)
-    api = ForgeApi(host, host or str(urlsplit(url).hostname), send_with_token(url, token, git.deadline))
-    return Forge(kind, host, ForgeClient(api, path, is_gitlab=False))
+    name = host or str(urlsplit(url).hostname)
+    request = send_with_token(url, token, name, git.deadline)
+    return Forge(kind, host, ForgeClient(request, name, host, path, is_gitlab=False))
 
 
 def _is_github_cloud(host: str) -> bool:

@@ -1,11 +1,34 @@
-"""The pull requests of a repository on GitHub or GitLab, whose REST APIs differ in words."""
+"""The pull requests of a repository on GitHub or GitLab, whose REST APIs differ in words; no answer is trusted."""
 
+import json
+from collections.abc import Mapping
 from typing import Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-from cortex_cli.forge.base import ForgeApi, Proposal, PullRequest
+from cortex_cli.errors import CortexError, make_error
+from cortex_cli.forge.requests import ForgeRequest, is_own_url
+from cortex_cli.models import MAX_ID
 
-__all__ = ["Forge", "ForgeClient"]
+__all__ = ["Forge", "ForgeClient", "Proposal", "PullRequest"]
+
+
+class Proposal(NamedTuple):
+    """A pull request to create."""
+
+    branch: str
+    base: str
+    title: str
+    body: str
+    is_draft: bool = False
+
+
+class PullRequest(NamedTuple):
+    """A pull request as the forge describes it; ``state`` is open, merged or closed."""
+
+    number: int | None
+    url: str | None
+    state: str
+    head_sha: str | None
 
 
 class _Words(NamedTuple):
@@ -30,8 +53,10 @@ _GITLAB_STATES: Final = {"opened": "open", "locked": "open", "merged": "merged"}
 class ForgeClient:
     """The pull requests, or merge requests, of one repository; a failure is ``ForgeAuthFailed`` or ``ForgeFailed``."""
 
-    def __init__(self, api: ForgeApi, repository: str, *, is_gitlab: bool) -> None:
-        self._api = api
+    def __init__(self, request: ForgeRequest, name: str, host: str, repository: str, *, is_gitlab: bool) -> None:
+        self._request = request
+        self._name = name
+        self._host = host
         self._is_gitlab = is_gitlab
         self._words = _GITLAB if is_gitlab else _GITHUB
         self._owner = "" if is_gitlab else repository.partition("/")[0] + ":"
@@ -42,9 +67,9 @@ class ForgeClient:
         """Return the open pull request of a branch into its base, if there is one."""
         words = self._words
         query = {words.head: self._owner + branch, words.base: base, "state": words.opened, "per_page": "1"}
-        _, found = self._api.call("GET", self._path, query=query)
+        _, found = self._call("GET", f"{self._path}?{urlencode(query)}")
         if not isinstance(found, list):
-            raise self._api.failure("its answer is not a list")
+            raise self._failure("its answer is not a list")
         return self._read(found[0]) if found else None
 
     def create(self, proposal: Proposal) -> PullRequest:
@@ -55,21 +80,42 @@ class ForgeClient:
             body["title"] = f"Draft: {title}" if proposal.is_draft else title
         else:
             body |= {"title": title, "draft": proposal.is_draft}
-        status, value = self._api.call("POST", self._path, body=body, accepted=words.refused)
+        status, value = self._call("POST", self._path, body, accepted=words.refused)
         if status != words.refused:
             return self._read(value)
         found = self.find(proposal.branch, proposal.base)
         if found is None:
-            raise self._api.refusal(status, value)
+            raise self._refusal(status, value)
         return found
 
     def state(self, number: int) -> PullRequest:
         """Return a pull request as it is now."""
-        return self._read(self._api.call("GET", f"{self._path}/{number}")[1])
+        return self._read(self._call("GET", f"{self._path}/{number}")[1])
+
+    def _call(
+        self, method: str, path: str, body: Mapping[str, object] | None = None, *, accepted: int = 200
+    ) -> tuple[int, object]:
+        """Send one request and return status and value of its answer; the status is a success or ``accepted``."""
+        status, content = self._request(method, path, None if body is None else json.dumps(body).encode())
+        try:
+            value = json.loads(content or b"null")
+        except (ValueError, RecursionError):
+            raise self._failure("its answer is not JSON", status) from None
+        if status in {401, 403} and "rate limit" not in str(value).lower():
+            raise make_error("ForgeAuthFailed", host=self._name, status=status, reason=_reason(value))
+        if not 200 <= status < 300 and status != accepted:
+            raise self._refusal(status, value)
+        return status, value
+
+    def _refusal(self, status: int, value: object) -> CortexError:
+        return self._failure(f"{status}: {_reason(value)}", status)
+
+    def _failure(self, reason: str, status: int | None = None) -> CortexError:
+        return make_error("ForgeFailed", host=self._name, reason=reason, status=status)
 
     def _read(self, value: object) -> PullRequest:
         if not isinstance(value, dict):
-            raise self._api.failure("a pull request is not an object")
+            raise self._failure("a pull request is not an object")
         if self._is_gitlab:
             state, sha = _GITLAB_STATES.get(str(value.get("state")), "closed"), value.get("sha")
         else:
@@ -77,7 +123,26 @@ class ForgeClient:
             state = "merged" if is_merged else "open" if value.get("state") == "open" else "closed"
             head = value.get("head")
             sha = head.get("sha") if isinstance(head, dict) else None
-        return self._api.make(value.get(self._words.number), value.get(self._words.url), state, sha)
+        number, url = value.get(self._words.number), value.get(self._words.url)
+        if type(number) is not int or not 0 < number <= MAX_ID:
+            raise self._failure("the number of the pull request is not one")
+        if not isinstance(url, str) or not is_own_url(url, self._host):
+            raise self._failure("the address of the pull request is not on its host")
+        is_sha = isinstance(sha, str) and len(sha) in {40, 64} and not set(sha) - set("0123456789abcdef")
+        return PullRequest(number, url, state, str(sha) if is_sha else None)
+
+
+def _reason(value: object) -> str:
+    return "; ".join(_reasons(value)) or "no reason"
+
+
+def _reasons(value: object, depth: int = 3) -> list[str]:
+    """Return the texts of a refusal: GitHub adds ``errors``; GitLab's message is a text, a list, or lists by field."""
+    if isinstance(value, dict):
+        value = [value[name] for name in ("message", "errors", "error") if name in value] or list(value.values())
+    if isinstance(value, list) and depth:
+        return [reason for part in value for reason in _reasons(part, depth - 1)]
+    return [value] if isinstance(value, str) else []
 
 
 class Forge(NamedTuple):
