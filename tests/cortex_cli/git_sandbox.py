@@ -17,6 +17,7 @@ from cortex_cli.api import Api
 from cortex_cli.backend import Backend
 from cortex_cli.credentials import EnvironmentToken
 from cortex_cli.errors import CortexError
+from cortex_cli.git import Git
 from cortex_cli.models import Deadline, Settings
 from tests.cortex_cli.stub_backend import StubBackend
 
@@ -160,26 +161,25 @@ data {len(text)}
     def make_flow(self, directory: Path | None = None) -> flows.Flow:
         """Return what a new process of ``ctx`` would work with."""
         backend = Backend(Api(self.backend.server.origin, self.deadline, lambda _seconds: None), EnvironmentToken("t"))
-        self.flow = flows.Flow(
-            backend=backend,
-            directory=directory or self.here,
-            settings=self.settings,
-            deadline=self.deadline,
-            environment=self.environment,
-        )
+        git = Git(directory or self.here, self.environment, self.deadline)
+        self.flow = flows.Flow(backend, git, self.settings, self.environment, [])
         return self.flow
 
+    def _answer(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer of a flow with its warnings, as the command line adds them."""
+        return {**answer, **({"warnings": self.flow.warnings} if self.flow.warnings else {})}
+
     def start(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - the arguments of the flow
-        return flows.start(self.make_flow(), 42, **options)
+        return self._answer(flows.start(self.make_flow(), 42, **options))
 
     def pr(self, message: str | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        return flows.submit(self.make_flow(), message=message, **options)
+        return self._answer(flows.submit(self.make_flow(), message=message, **options))
 
     def done(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        return flows.complete(self.make_flow(), **options)
+        return self._answer(flows.complete(self.make_flow(), **options))
 
     def status(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        return flows.status(self.make_flow(), **options)
+        return self._answer(flows.status(self.make_flow(), **options))
 
     def state(self) -> tuple[object, ...]:
         """Return everything that a refusal must leave as it is: references, index, files, the remote, the backend."""

@@ -20,6 +20,7 @@ import pytest
 from cortex_cli import VERSION, errors
 from cortex_cli import __main__ as program
 from cortex_cli.__main__ import GROUPS, run
+from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import Parser
 from cortex_cli.errors import CortexError, cancelled
 from cortex_cli.models import Settings
@@ -161,10 +162,9 @@ def test_a_person_who_says_no_ends_it_with_exit_code_3() -> None:
 
 @pytest.mark.requirement("CX-51")
 def test_warnings_come_with_an_error_too(ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def fail(*_: object) -> None:
-        error = CortexError("No.", code="Forbidden")
-        error.warnings = ["before"]
-        raise error
+    def fail(context: Context, _options: object) -> None:
+        context.warnings.append("before")
+        raise CortexError("No.", code="Forbidden")
 
     monkeypatch.setattr("cortex_cli.commands.version._version", fail)
     assert tmp_path.exists()

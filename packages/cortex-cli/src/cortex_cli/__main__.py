@@ -67,17 +67,14 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         return _fail(cancelled(128 + signal.SIGINT), warnings, is_json=is_json)
     except _Terminated:
         return _fail(cancelled(128 + signal.SIGTERM), warnings, is_json=is_json)
-    answer = dict(outcome.answer)
-    warnings = [*answer.pop("warnings", ()), *warnings]
     if is_json:
-        write_json({**answer, **({"warnings": warnings} if warnings else {})}, sys.stdout)
+        write_json({**outcome.answer, **({"warnings": warnings} if warnings else {})}, sys.stdout)
     else:
         write_outcome(outcome, warnings, sys.stdout, sys.stderr)
     return 0
 
 
-def _fail(error: CortexError, earlier: Sequence[str], *, is_json: bool) -> int:
-    warnings = [*error.warnings, *earlier]
+def _fail(error: CortexError, warnings: Sequence[str], *, is_json: bool) -> int:
     if is_json:
         answer = {"success": False, "error": error.message, "code": error.code, "details": error.details}
         write_json({**answer, **({"warnings": warnings} if warnings else {})}, sys.stdout)

@@ -147,8 +147,6 @@ class CortexError(Exception):
         self.details: dict[str, object] = dict(details or {})
         self.code = code or self.code
         self.exit_code = exit_code or self.exit_code
-        self.warnings: list[str] = []
-        """Warnings from before the failure, for the answer."""
 
 
 class InvalidUsage(CortexError):

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from cortex_cli.branches import is_branch_name
-from cortex_cli.errors import make_error
+from cortex_cli.branches import TaskBranch, is_branch_name, parse_branch
+from cortex_cli.errors import echo, make_error
 from cortex_cli.git import Git, GitOutput
 
 __all__ = [
@@ -96,6 +96,14 @@ class WorkTree(NamedTuple):
     def changed(self) -> tuple[str, ...]:
         """Tracked files that are not as in the last commit."""
         return tuple(sorted({*self.staged, *self.unstaged, *self.conflicted}))
+
+    def require_branch(self) -> TaskBranch:
+        """Return the task branch that is checked out; raise ``NotATaskBranch`` if another branch is, or none."""
+        branch = parse_branch(self.branch)
+        if branch is None:
+            fault = f"The branch '{echo(self.branch)}' is" if self.branch else "HEAD is detached, so this is"
+            raise make_error("NotATaskBranch", words={"fault": fault}, branch=self.branch)
+        return branch
 
 
 def find_paths(git: Git) -> RepositoryPaths:

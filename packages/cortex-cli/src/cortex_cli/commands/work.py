@@ -50,19 +50,14 @@ def add_to(commands: CommandGroup) -> None:
 
 def _flow(context: Context) -> Flow:
     from cortex_cli.flows import Flow  # noqa: PLC0415 - a list of tasks loads neither git nor the flows (CX-97)
+    from cortex_cli.git import Git  # noqa: PLC0415 - as above
 
     try:
         directory = Path.cwd()
     except OSError:  # it has been deleted
         raise make_error("NotARepository", directory=".") from None
-    return Flow(
-        backend=context.backend(),
-        directory=directory,
-        settings=context.settings(),
-        deadline=context.deadline,
-        environment=context.environment,
-        can_ask=context.can_ask,
-    )
+    git = Git(directory, context.environment, context.deadline, is_asking=context.can_ask)
+    return Flow(context.backend(), git, context.settings(), context.environment, context.warnings)
 
 
 def current_task_id(context: Context) -> int:

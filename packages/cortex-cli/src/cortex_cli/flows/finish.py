@@ -3,24 +3,14 @@
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from cortex_cli.branches import TaskBranch, parse_branch
-from cortex_cli.errors import CortexError, TimedOut, as_warning, echo, make_error
-from cortex_cli.flows.repository_state import (
-    BaseBranch,
-    Flow,
-    RepositoryState,
-    fetch,
-    find_base,
-    name_base,
-    open_repository,
-    require_branch,
-    require_repository,
-)
-from cortex_cli.forge import PullRequest, find_forge
+from cortex_cli.branches import parse_branch
+from cortex_cli.errors import CortexError, InvalidUsage, TimedOut, as_warning, echo, make_error
+from cortex_cli.flows.repository_state import BranchRefs, Flow, RepositoryState, open_repository
+from cortex_cli.forge import PullRequest
 from cortex_cli.git import Git
-from cortex_cli.models import CortexTask, PullRequestRecord
+from cortex_cli.models import CortexTask, PullRequestRecord, Settings
 from cortex_cli.remotes import Remote
-from cortex_cli.repository import read_refs
+from cortex_cli.repository import RefState, read_refs
 
 __all__ = ["complete"]
 
@@ -32,13 +22,10 @@ _COMMITTED: Final = ("commit", "cherry-pick", "revert", "am:")
 
 
 class _Finish(NamedTuple):
-    repository: RepositoryState
     task: CortexTask
     branch: str
     tip: str
-    base: BaseBranch
-    is_pushed: bool
-    """True if the remote has the branch."""
+    refs: BranchRefs
     merged_by: str
 
 
@@ -52,57 +39,51 @@ def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False)
             remote cannot be reached.
     """
     with open_repository(flow) as repository:
-        finish = _inspect(flow, repository, is_forced=is_forced)
+        finish = _inspect(repository, is_forced=is_forced)
         changes: dict[str, object] = {"status": "DONE"}
         if finish.task.pull_request is not None and finish.merged_by != "forced":
             changes["pull_request"] = {"state": "merged"}
         after = flow.backend.update_task(finish.task.id, changes)
         deleted = {"local": False, "remote": False, "worktree": False}
         try:
-            if _leave_branch(flow, finish) and finish.merged_by != "forced" and not keeps_branch:
-                _delete_branch(flow, finish, deleted)
+            if _leave_branch(repository, finish) and finish.merged_by != "forced" and not keeps_branch:
+                _delete_branch(repository, finish, flow.settings, deleted)
         except CortexError as error:
             flow.warnings.append(f"The task is done, but not everything was tidied up: {as_warning(error)}")
-    return flow.answer(
-        task_id=after.id,
-        status=after.status,
-        merged_by=finish.merged_by,
-        base=finish.base.name,
-        deleted=deleted,
-    )
+    return {
+        "success": True,
+        "task_id": after.id,
+        "status": after.status,
+        "merged_by": finish.merged_by,
+        "base": finish.refs.base,
+        "deleted": deleted,
+    }
 
 
-def _inspect(flow: Flow, repository: RepositoryState, *, is_forced: bool) -> _Finish:
+def _inspect(repository: RepositoryState, *, is_forced: bool) -> _Finish:
     """Check everything that could forbid finishing the task."""
-    branch, tip, task = _find_work(flow, repository)
-    require_repository(repository, task, branch.name)
+    branch, tip, task = _find_work(repository)
+    repository.require_own(task, branch)
     if task.status in {"TODO", "CANCELED"}:
         message = f"Task #{task.id} is {task.status}. Start it with 'ctx tasks start', or open it again, first."
         raise CortexError(message, {"from": task.status, "to": "DONE"}, code="InvalidTransition")
-    name = name_base(flow, repository, task)
-    if repository.remote is None:
-        if not is_forced:
-            raise _not_merged(branch.name, name, task.pull_request)
-        base, is_pushed, pull = find_base(read_refs(repository.git, [f"refs/heads/{name}"]), name, None), False, None
-    else:
-        _refresh(flow, repository, repository.remote, name, branch.name)
-        refs = read_refs(
-            repository.git, [f"refs/heads/{name}", repository.remote.ref(name), repository.remote.ref(branch.name)]
-        )
-        base, is_pushed = find_base(refs, name, repository.remote), repository.remote.ref(branch.name) in refs
-        pull = _ask_forge(flow, repository, repository.remote, task)
-    merged_by = _find_merge(repository.git, base, tip, pull)
+    name = repository.name_base(task)
+    if repository.remote:
+        _refresh(repository, repository.remote, name, branch)
+    elif not is_forced:
+        raise _not_merged(branch, name, task.pull_request)
+    refs, pull = repository.read_branches(name, branch), _ask_forge(repository, task)
+    merged_by = _find_merge(repository.git, refs.base_there, tip, pull)
     if merged_by is None and not is_forced:
-        raise _not_merged(branch.name, name, pull or task.pull_request)
+        raise _not_merged(branch, name, pull or task.pull_request)
     is_untouched = merged_by == "ancestor" and task.status != "DONE"
-    is_untouched = is_untouched and not _has_own_work(repository.git, branch.name, task, base.sha, tip)
+    is_untouched = is_untouched and not _has_own_work(repository.git, branch, task, refs.base_sha, tip)
     if is_untouched and not is_forced:
-        raise make_error("NothingToSubmit", branch=branch.name, base=name)
-    merged_by = "forced" if is_untouched or merged_by is None else merged_by
-    return _Finish(repository, task, branch.name, tip, base, is_pushed, merged_by)
+        raise make_error("NothingToSubmit", branch=branch, base=name)
+    return _Finish(task, branch, tip, refs, "forced" if is_untouched or merged_by is None else merged_by)
 
 
-def _find_work(flow: Flow, repository: RepositoryState) -> tuple[TaskBranch, str, CortexTask]:
+def _find_work(repository: RepositoryState) -> tuple[str, str, CortexTask]:
     """Return the branch that is checked out, its tip and its task.
 
     On the base, it is the branch left last if its task is done: an earlier run was ended before it deleted the branch.
@@ -112,34 +93,32 @@ def _find_work(flow: Flow, repository: RepositoryState) -> tuple[TaskBranch, str
         ref = repository.git.attempt("rev-parse", "--quiet", "--symbolic-full-name", "@{-1}").line
         left = parse_branch(ref.removeprefix("refs/heads/"))
         with suppress(CortexError):
-            task = flow.backend.get_task(left.task_id) if left else None
-            if left and task and task.status == "DONE" and state.branch == name_base(flow, repository, task):
-                return left, read_refs(repository.git, [ref])[ref].sha, task
-    branch = require_branch(state)
+            task = repository.backend.get_task(left.task_id) if left else None
+            if left and task and task.status == "DONE" and state.branch == repository.name_base(task):
+                return left.name, read_refs(repository.git, [ref])[ref].sha, task
+    branch = state.require_branch()
     if state.changed:
         advice = "Commit and submit them, or undo them, then call again."
         raise make_error("UncommittedChanges", words={"advice": advice}, files=state.changed)
-    return branch, str(state.head), flow.backend.get_task(branch.task_id)
+    return branch.name, str(state.head), repository.backend.get_task(branch.task_id)
 
 
-def _find_merge(git: Git, base: BaseBranch, tip: str, pull: PullRequest | None) -> str | None:
+def _find_merge(git: Git, base: RefState | None, tip: str, pull: PullRequest | None) -> str | None:
     """Return what shows that ``tip`` is merged into the base: ``forge``, ``ancestor`` or ``patch``; None: nothing.
 
     A branch is merged by patch when each of its commits is in the base (rebase), or all of them as one (squash).
     """
     if pull is not None and pull.state == "merged" and pull.head_sha == tip:
         return "forge"
-    if base.remote is None:
-        return None
-    fork = git.attempt("merge-base", base.remote.sha, tip).line
+    fork = git.attempt("merge-base", base.sha, tip).line if base else ""
     if fork == tip:
         return "ancestor"
-    if not fork:
+    if base is None or not fork:
         return None
-    if _are_contained(git, base.remote.sha, tip):
+    if _are_contained(git, base.sha, tip):
         return "patch"
     squashed = git.run(*_NOBODY, "commit-tree", "-p", fork, "-F", "-", f"{tip}^{{tree}}", stdin="squashed").line
-    return "patch" if _are_contained(git, base.remote.sha, squashed) else None
+    return "patch" if _are_contained(git, base.sha, squashed) else None
 
 
 def _are_contained(git: Git, base: str, tip: str) -> bool:
@@ -162,28 +141,24 @@ def _has_own_work(git: Git, branch: str, task: CortexTask, base: str, tip: str) 
     return any(line.startswith(_COMMITTED) for line in made)
 
 
-def _refresh(flow: Flow, repository: RepositoryState, remote: Remote, base: str, branch: str) -> None:
+def _refresh(repository: RepositoryState, remote: Remote, base: str, branch: str) -> None:
     try:
-        fetch(repository.git, remote, base, branch)
+        repository.fetch(remote, base, branch)
     except TimedOut as error:
         raise make_error("GitNetwork", remote=remote.name, git=error.message) from None
     except CortexError as error:
         if error.code != "GitAuthFailed":
             raise
-        flow.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
+        repository.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
 
 
-def _ask_forge(flow: Flow, repository: RepositoryState, remote: Remote, task: CortexTask) -> PullRequest | None:
-    known = task.pull_request
-    if known is None or known.number is None:
-        return None
-    forge = find_forge(flow.environment, repository.config, remote, repository.git)
-    if forge.client is None or forge.kind != known.forge:
-        return None
+def _ask_forge(repository: RepositoryState, task: CortexTask) -> PullRequest | None:
     try:
-        return forge.client.state(known.number)
+        return repository.ask_forge(task)
+    except InvalidUsage:  # a setting is wrong
+        raise
     except CortexError as error:
-        flow.warnings.append(f"The forge was not asked, so only git can show the merge: {error.message}")
+        repository.warnings.append(f"The forge was not asked, so only git can show the merge: {error.message}")
         return None
 
 
@@ -192,46 +167,48 @@ def _not_merged(branch: str, base: str, known: PullRequest | PullRequestRecord |
     return make_error("NotMerged", branch=branch, base=base, state=state, url=url)
 
 
-def _leave_branch(flow: Flow, finish: _Finish) -> bool:
+def _leave_branch(repository: RepositoryState, finish: _Finish) -> bool:
     """Switch to the base, and move it to where the remote has it if it has nothing of its own.
 
     Return whether the branch was left: it is not while another work tree has the base.
     """
-    git, base, remote = finish.repository.git, finish.base, finish.repository.remote
-    if base.local and base.local.worktree and finish.repository.work_tree.branch != base.name:
-        flow.warnings.append(
-            f"'{base.name}' is checked out in {echo(base.local.worktree)}, so this work tree stays on "
+    git, remote, refs, warnings = repository.git, repository.remote, finish.refs, repository.warnings
+    if refs.base_here and refs.base_here.worktree and repository.work_tree.branch != refs.base:
+        warnings.append(
+            f"'{refs.base}' is checked out in {echo(refs.base_here.worktree)}, so this work tree stays on "
             f"'{finish.branch}', which was not deleted."
         )
         return False
     quiet = ("--quiet", "--no-overwrite-ignore")  # git would overwrite ignored files without a word
-    if base.local is None and remote is not None:
-        git.run("switch", *quiet, f"--create={base.name}", "--track", "--end-of-options", remote.ref(base.name))
+    if refs.base_here is None and remote is not None:
+        git.run("switch", *quiet, f"--create={refs.base}", "--track", "--end-of-options", remote.ref(refs.base))
         return True
-    git.run("switch", *quiet, "--no-guess", "--end-of-options", base.name)
-    if base.remote is None or remote is None:
+    git.run("switch", *quiet, "--no-guess", "--end-of-options", refs.base)
+    if refs.base_there is None or remote is None:
         return True
-    output = git.attempt("merge", *quiet, "--ff-only", "--end-of-options", remote.ref(base.name))
+    output = git.attempt("merge", *quiet, "--ff-only", "--end-of-options", remote.ref(refs.base))
     if output.code:
-        ahead = git.run("rev-list", "--count", f"{base.remote.sha}..refs/heads/{base.name}").line
+        ahead = git.run("rev-list", "--count", f"{refs.base_there.sha}..refs/heads/{refs.base}").line
         why = f"it has {ahead} commits that are not pushed" if int(ahead) else echo(output.err)
-        flow.warnings.append(f"The local '{base.name}' was not moved: {why}.")
+        warnings.append(f"The local '{refs.base}' was not moved: {why}.")
     return True
 
 
-def _delete_branch(flow: Flow, finish: _Finish, deleted: dict[str, bool]) -> None:
+def _delete_branch(repository: RepositoryState, finish: _Finish, settings: Settings, deleted: dict[str, bool]) -> None:
     """Delete the branch, which is merged, where the settings say so; the remote's only if it is as it was seen."""
-    git, name, remote = finish.repository.git, finish.branch, finish.repository.remote
-    if flow.settings.delete_remote_on_done and finish.is_pushed and remote is not None:
+    git, name, remote = repository.git, finish.branch, repository.remote
+    if settings.delete_remote_on_done and finish.refs.there and remote is not None:
         lease = f"--force-with-lease=refs/heads/{name}:{finish.tip}"
         options = ("--porcelain", "--quiet", lease, "--delete")
         output = git.attempt("push", *options, "--end-of-options", remote.name, f"refs/heads/{name}")
         deleted["remote"] = output.code == 0
         if output.code:
-            flow.warnings.append("The branch on the remote was not deleted: it has changed, or the remote refuses.")
-    if flow.settings.delete_local_on_done:
+            repository.warnings.append(
+                "The branch on the remote was not deleted: it has changed, or the remote refuses."
+            )
+    if settings.delete_local_on_done:
         if git.run("rev-parse", "--verify", f"refs/heads/{name}").line != finish.tip:
-            flow.warnings.append(f"The branch '{name}' was not deleted: it has commits that came meanwhile.")
+            repository.warnings.append(f"The branch '{name}' was not deleted: it has commits that came meanwhile.")
             return
         git.run("branch", "--quiet", "-D", "--end-of-options", name)
         deleted["local"] = True

@@ -6,21 +6,11 @@ from typing import NamedTuple
 from cortex_cli.backend import Backend
 from cortex_cli.branches import make_branch_name, parse_branch
 from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, as_warning, echo, make_error
-from cortex_cli.flows.repository_state import (
-    BaseBranch,
-    Flow,
-    RepositoryState,
-    fetch,
-    find_base,
-    name_base,
-    open_repository,
-    require_mine,
-    require_repository,
-)
+from cortex_cli.flows.repository_state import BranchRefs, Flow, RepositoryState, open_repository
 from cortex_cli.git import Git
 from cortex_cli.models import CortexTask, as_json
 from cortex_cli.remotes import parse_address
-from cortex_cli.repository import RefState, WorkTree, read_refs
+from cortex_cli.repository import WorkTree
 
 __all__ = ["start"]
 
@@ -30,18 +20,14 @@ _TAKE_BACK_SECONDS = 4.0
 
 class _Plan(NamedTuple):
     branch: str
-    base: BaseBranch
-    here: RefState | None
-    """The branch in this repository."""
-    there: RefState | None
-    """The branch on the remote."""
+    refs: BranchRefs
     start: str
-    """The commit to create the branch from."""
+    """The commit to create the branch from, if it is neither here nor on the remote."""
 
     @property
     def target(self) -> str:
         """The commit that is checked out in the end."""
-        known = self.here or self.there
+        known = self.refs.here or self.refs.there
         return known.sha if known else self.start
 
 
@@ -58,66 +44,66 @@ def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool 
     with open_repository(flow) as repository:
         backend = flow.backend
         before = first = backend.get_task(task_id)
-        plan = _plan(flow, repository, before, start_point)
+        plan = _plan(repository, before, start_point)
         try:
             after = _take(backend, before, plan)
         except BackendRefused as error:
             if error.code != "PreconditionFailed":
                 raise
             before = backend.get_task(task_id)  # somebody changed it meanwhile: decide once more
-            plan = _plan(flow, repository, before, start_point)
+            plan = _plan(repository, before, start_point)
             after = _take(backend, before, plan)
         try:
-            _switch(flow, repository, plan)
+            _switch(repository, plan)
         except BaseException as error:
             is_back = after.version == first.version or _take_back(backend, first, before, after)
             if isinstance(error, CortexError):
                 error.details["rolled_back"] = is_back
             raise
-    return flow.answer(
-        task_id=task_id,
-        branch=plan.branch,
-        created=plan.here is None and plan.there is None,
-        status=after.status,
-        base=plan.base.name,
-        directory=str(repository.paths.top),
-        task=as_json(after),
-    )
+    return {
+        "success": True,
+        "task_id": task_id,
+        "branch": plan.branch,
+        "created": plan.refs.here is None and plan.refs.there is None,
+        "status": after.status,
+        "base": plan.refs.base,
+        "directory": str(repository.paths.top),
+        "task": as_json(after),
+    }
 
 
-def _plan(flow: Flow, repository: RepositoryState, task: CortexTask, start_point: str | None) -> _Plan:
+def _plan(repository: RepositoryState, task: CortexTask, start_point: str | None) -> _Plan:
     """Check everything that could forbid the start, and warn of what the user may not expect."""
     statuses = ("TODO", "IN_PROGRESS", "REVIEW")
-    require_mine(task, flow.backend.user(), statuses, "Open it again with 'ctx tasks edit' first.")
-    require_repository(repository, task)
-    _require_own_repository(flow, repository, task)
+    repository.require_mine(task, statuses, "Open it again with 'ctx tasks edit' first.")
+    repository.require_own(task)
+    _require_own_repository(repository, task)
     branch = _branch_of(task)
-    name = name_base(flow, repository, task)
+    name = repository.name_base(task)
     if repository.remote is None:
-        flow.warnings.append("There is no remote: the branch starts from the local base.")
+        repository.warnings.append("There is no remote: the branch starts from the local base.")
     else:
         try:
-            fetch(repository.git, repository.remote, name, branch)
+            repository.fetch(repository.remote, name, branch)
         except CortexError as error:
-            flow.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
-    heads = [f"refs/heads/{branch}", f"refs/heads/{name}"]
-    remotes = [repository.remote.ref(branch), repository.remote.ref(name)] if repository.remote else list[str]()
-    refs = read_refs(repository.git, [*heads, *remotes])
-    base = find_base(refs, name, repository.remote)
-    here, there = refs.get(heads[0]), refs.get(remotes[0]) if remotes else None
-    plan = _Plan(branch, base, here, there, _start_of(repository, base, start_point) if not (here or there) else "")
+            repository.warnings.append(
+                f"The remote was not fetched, so the last known base counts: {as_warning(error)}"
+            )
+    refs = repository.read_branches(name, branch)
+    start = "" if refs.here or refs.there else _start_of(repository, refs.base_sha, start_point)
+    plan = _Plan(branch, refs, start)
     if repository.work_tree.branch != branch:
-        _require_free(flow, repository, plan)
-    _warn_of_differences(flow, repository.git, plan)
+        _require_free(repository, plan)
+    _warn_of_differences(repository, plan)
     return plan
 
 
-def _require_own_repository(flow: Flow, repository: RepositoryState, task: CortexTask) -> None:
+def _require_own_repository(repository: RepositoryState, task: CortexTask) -> None:
     """Refuse a task without a repository in the clone of another project of the user: its owner may be anybody."""
     if task.project.repository_url or repository.remote is None:
         return
     here = repository.remote.address
-    for project in flow.backend.list_projects():
+    for project in repository.backend.list_projects():
         if project.repository_url and parse_address(project.repository_url) == here:
             name = f"{echo(task.project.name)} (which has no repository)"
             raise make_error("WrongRepository", current=f"{here.text} of {echo(project.name)}", expected=name)
@@ -133,19 +119,19 @@ def _branch_of(task: CortexTask) -> str:
     return branch.name
 
 
-def _start_of(repository: RepositoryState, base: BaseBranch, start_point: str | None) -> str:
+def _start_of(repository: RepositoryState, base: str, start_point: str | None) -> str:
     if start_point is None:
-        return base.sha
+        return base
     found = repository.git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{start_point}^{{commit}}")
     if found.code:
         raise InvalidUsage(f"'{echo(start_point)}' is not a commit. Name a branch, a tag or a commit.")
     return found.line
 
 
-def _require_free(flow: Flow, repository: RepositoryState, plan: _Plan) -> None:
+def _require_free(repository: RepositoryState, plan: _Plan) -> None:
     """Refuse what a switch would lose or overwrite."""
-    if plan.here and plan.here.worktree:
-        raise make_error("BranchElsewhere", branch=plan.branch, path=plan.here.worktree)
+    if plan.refs.here and plan.refs.here.worktree:
+        raise make_error("BranchElsewhere", branch=plan.branch, path=plan.refs.here.worktree)
     state = repository.work_tree
     if state.branch is None and state.head != plan.target and not _is_on_a_branch(repository.git, str(state.head)):
         raise make_error("DetachedHead", head=str(state.head))
@@ -154,7 +140,7 @@ def _require_free(flow: Flow, repository: RepositoryState, plan: _Plan) -> None:
         advice = "Commit or move them: switching to the branch would overwrite them."
         raise make_error("UncommittedChanges", words={"advice": advice}, files=in_the_way)
     if state.changed:
-        flow.warnings.append(f"{len(state.changed)} changed files were carried along to the branch.")
+        repository.warnings.append(f"{len(state.changed)} changed files were carried along to the branch.")
 
 
 def _is_on_a_branch(git: Git, sha: str) -> bool:
@@ -171,21 +157,21 @@ def _overwritten(git: Git, state: WorkTree, target: str) -> list[str]:
     return sorted(mine.intersection(differing.fields))
 
 
-def _warn_of_differences(flow: Flow, git: Git, plan: _Plan) -> None:
-    if plan.here and plan.there and plan.here.sha != plan.there.sha:
-        ahead, behind = _count(git, plan.here.sha, plan.there.sha)
+def _warn_of_differences(repository: RepositoryState, plan: _Plan) -> None:
+    git, (base, base_here, base_there, here, there) = repository.git, plan.refs
+    if here and there and here.sha != there.sha:
+        ahead, behind = _count(git, here.sha, there.sha)
         if behind:
             have = f"{behind} commits that the branch does not have"
             own = f", and the branch has {ahead} that the remote does not have" if ahead else ""
-            flow.warnings.append(f"The remote has {have}{own}.")
-    elif not (plan.here or plan.there) and plan.base.local and plan.base.remote:
-        if plan.base.local.sha != plan.base.remote.sha:
-            ahead, _ = _count(git, plan.base.local.sha, plan.base.remote.sha)
-            if ahead:
-                flow.warnings.append(
-                    f"The local '{plan.base.name}' has {ahead} commits that are not pushed; the branch starts without "
-                    "them, from the remote."
-                )
+            repository.warnings.append(f"The remote has {have}{own}.")
+    elif not (here or there) and base_here and base_there and base_here.sha != base_there.sha:
+        ahead, _ = _count(git, base_here.sha, base_there.sha)
+        if ahead:
+            repository.warnings.append(
+                f"The local '{base}' has {ahead} commits that are not pushed; the branch starts without them, from the "
+                "remote."
+            )
 
 
 def _count(git: Git, left: str, right: str) -> tuple[int, int]:
@@ -219,21 +205,21 @@ def _take_back(backend: Backend, first: CortexTask, before: CortexTask, after: C
     return True
 
 
-def _switch(flow: Flow, repository: RepositoryState, plan: _Plan) -> None:
+def _switch(repository: RepositoryState, plan: _Plan) -> None:
     """Check the branch out; nothing moves a branch that exists."""
     if repository.work_tree.branch == plan.branch:
         return
     switch = ("switch", "--quiet", "--no-overwrite-ignore")  # git would overwrite ignored files without a word
     git, create = repository.git, (*switch, f"--create={plan.branch}")
-    if plan.here:
+    if plan.refs.here:
         output = git.attempt(*switch, "--no-guess", "--end-of-options", plan.branch)
-    elif plan.there and repository.remote:
+    elif plan.refs.there and repository.remote:
         output = git.attempt(*create, "--track", "--end-of-options", repository.remote.ref(plan.branch))
         if "tracking information" in output.err:  # a clone of a single branch does not know the others
-            output = git.attempt(*create, "--no-track", "--end-of-options", plan.there.sha)
+            output = git.attempt(*create, "--no-track", "--end-of-options", plan.refs.there.sha)
     else:
         output = git.attempt(*create, "--no-track", "--end-of-options", plan.start)
     if output.code:
         if git.attempt("symbolic-ref", "--quiet", "HEAD").line != f"refs/heads/{plan.branch}":
             raise git.failure("switch", output)
-        flow.warnings.append(f"The branch is checked out, but a hook failed: {echo(output.err)}")
+        repository.warnings.append(f"The branch is checked out, but a hook failed: {echo(output.err)}")

@@ -1,32 +1,30 @@
 """``ctx tasks pr``: the work is committed, pushed and proposed, and the task goes to review (CX-72)."""
 
 import os
+import re
 from collections.abc import Collection
 from contextlib import suppress
+from typing import Final
 
 from cortex_cli.errors import CortexError, echo, escape_invisible, make_error
 from cortex_cli.flows.commit import check_message, commit_changes
-from cortex_cli.flows.push import push_branch
-from cortex_cli.flows.repository_state import (
-    BaseBranch,
-    Flow,
-    RepositoryState,
-    fetch,
-    find_base,
-    name_base,
-    open_repository,
-    require_branch,
-    require_mine,
-    require_repository,
-)
-from cortex_cli.forge import Forge, Proposal, PullRequest, compare_url, find_forge
+from cortex_cli.flows.repository_state import Flow, RepositoryState, open_repository
+from cortex_cli.forge import Forge, Proposal, PullRequest, compare_url, find_forge, is_own_url
+from cortex_cli.git import Git, GitOutput
 from cortex_cli.models import CortexTask, PullRequestRecord
-from cortex_cli.remotes import Remote
-from cortex_cli.repository import read_refs
+from cortex_cli.remotes import Remote, no_remote
 
 __all__ = ["submit"]
 
-_SUBJECTS = 50
+_SUBJECTS: Final = 50
+
+_LINE: Final = re.compile(r"^([ +\-*!=])\t([^\t]*)\t(.*)$", re.MULTILINE)
+"""A line of ``git push --porcelain``: a flag, the references, and a summary."""
+
+_MERGE_REQUEST: Final = re.compile(r"^remote:\s+(https?://\S+/-/merge_requests/([1-9][0-9]{0,9}))\s*$", re.MULTILINE)
+"""The address of a merge request in the output of GitLab."""
+
+_NO_OPTIONS: Final = "does not support push options"
 
 
 def submit(
@@ -48,70 +46,113 @@ def submit(
     """
     message = None if message is None else check_message(message)
     with open_repository(flow) as repository:
-        branch = require_branch(repository.work_tree)
-        remote = repository.require_remote()
-        task = flow.backend.get_task(branch.task_id)
-        require_repository(repository, task, branch.name)
-        require_mine(task, flow.backend.user(), ("IN_PROGRESS", "REVIEW"), "Start it with 'ctx tasks start' first.")
-        base = _base(flow, repository, task, remote, branch.name)
+        branch = repository.work_tree.require_branch().name
+        remote = repository.remote
+        if remote is None:
+            raise no_remote()
+        task = flow.backend.get_task(repository.work_tree.require_branch().task_id)
+        repository.require_own(task, branch)
+        repository.require_mine(task, ("IN_PROGRESS", "REVIEW"), "Start it with 'ctx tasks start' first.")
+        base = repository.name_base(task)
+        with suppress(CortexError):  # the last known base may do; without a network, the push fails
+            repository.fetch(remote, base, branch)
+        base_sha = repository.read_branches(base, branch).base_sha
         allowed = {os.path.relpath(flow.git.directory.resolve() / path, repository.paths.top) for path in allowed_files}
         commit = commit_changes(repository, task.id, message, allowed)
         if message is not None and commit is None:
             flow.warnings.append("There was nothing to commit, so the message was not used.")
         head = commit or str(repository.work_tree.head)
-        subjects = _subjects(repository, base, head, branch.name)
+        subjects = _subjects(repository, base, base_sha, head, branch)
         # A number sign before the id would name an issue of the forge (CX-83).
         text = "\n".join([f"Cortex task {task.id}", "", *(f"- {subject}" for subject in subjects)])
         shown = escape_invisible(task.title if title is None else title)
-        proposal = Proposal(branch.name, base.name, shown, text if body is None else body, is_draft=is_draft)
-        _warn_of_conflicts(flow, repository, base, head)
+        proposal = Proposal(branch, base, shown, text if body is None else body, is_draft=is_draft)
+        _warn_of_conflicts(repository, base, base_sha, head)
         forge = find_forge(flow.environment, repository.config, remote, repository.git)
-        pushed, offered = push_branch(repository.git, remote, forge, proposal)
+        pushed, offered = _push_branch(repository.git, remote, forge, proposal)
         pull, is_new = _pull_request(forge, proposal, offered, task)
-        record = _record(forge.kind, pull, head, base.name)
-        compare = None if record.url else compare_url(forge, remote, base.name, branch.name)
+        record = _record(forge.kind, pull, head, base)
+        compare = None if record.url else compare_url(forge, remote, base, branch)
         if compare:
             flow.warnings.append(
                 f"No pull request was created, since nobody is logged in to {echo(forge.host)} with gh or glab. Open "
                 "compare_url in a browser to create it."
             )
-        changes = {"status": "REVIEW", "branch_name": branch.name, "pull_request": _as_change(record)}
+        changes = {"status": "REVIEW", "branch_name": branch, "pull_request": _as_change(record)}
         after = flow.backend.update_task(task.id, changes)
-    return flow.answer(
-        task_id=task.id,
-        branch=branch.name,
-        status=after.status,
-        commit=commit,
-        commit_message=message if commit else None,
-        pushed=pushed,
-        pull_request={**(after.pull_request or record)._asdict(), "created": is_new},
-        compare_url=compare,
-    )
+    return {
+        "success": True,
+        "task_id": task.id,
+        "branch": branch,
+        "status": after.status,
+        "commit": commit,
+        "commit_message": message if commit else None,
+        "pushed": pushed,
+        "pull_request": {**(after.pull_request or record)._asdict(), "created": is_new},
+        "compare_url": compare,
+    }
 
 
-def _base(flow: Flow, repository: RepositoryState, task: CortexTask, remote: Remote, branch: str) -> BaseBranch:
-    """Return the base, as the remote has it now if it can be reached."""
-    name = name_base(flow, repository, task)
-    with suppress(CortexError):  # the last known base may do; without a network, the push fails
-        fetch(repository.git, remote, name, branch)
-    return find_base(read_refs(repository.git, [remote.ref(name), f"refs/heads/{name}"]), name, remote)
-
-
-def _subjects(repository: RepositoryState, base: BaseBranch, head: str, branch: str) -> list[str]:
+def _subjects(repository: RepositoryState, base: str, base_sha: str, head: str, branch: str) -> list[str]:
     """Return the first lines of the commits that the base does not have, oldest first."""
     options = ("-z", "--no-show-signature", "--no-merges", f"--max-count={_SUBJECTS}", "--format=%s")
-    found = repository.git.run("log", *options, "--end-of-options", f"{base.sha}..{head}", "--").out
-    if not found and repository.git.run("merge-base", base.sha, head).line == head:
-        raise make_error("NothingToSubmit", branch=branch, base=base.name)
+    found = repository.git.run("log", *options, "--end-of-options", f"{base_sha}..{head}", "--").out
+    if not found and repository.git.run("merge-base", base_sha, head).line == head:
+        raise make_error("NothingToSubmit", branch=branch, base=base)
     return [escape_invisible(line) for line in reversed(found.removesuffix("\0").split("\0"))]
 
 
-def _warn_of_conflicts(flow: Flow, repository: RepositoryState, base: BaseBranch, head: str) -> None:
+def _warn_of_conflicts(repository: RepositoryState, base: str, base_sha: str, head: str) -> None:
     """Warn when the branch does not merge into its base; git before 2.38 cannot say."""
-    output = repository.git.attempt("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base.sha, head)
+    output = repository.git.attempt("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base_sha, head)
     if output.code == 1:
         files = ", ".join(echo(path) for path in output.fields[1:21])
-        flow.warnings.append(f"The branch conflicts with '{base.name}' in: {files}.")
+        repository.warnings.append(f"The branch conflicts with '{base}' in: {files}.")
+
+
+def _push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> tuple[bool, PullRequest | None]:
+    """Push the branch; return whether that moved anything, and the merge request that the push created.
+
+    Raises:
+        CortexError: the remote has commits that the branch does not have, the remote or a hook refuses, or git
+            fails otherwise.
+    """
+    options = _options(forge, proposal)
+    output = _push(git, remote, proposal.branch, options)
+    # Git sends options even if there is nothing to push, and a signal ends it if the remote has already gone.
+    if options and (output.code < 0 or (output.code and _NO_OPTIONS in output.err)):
+        options = []
+        output = _push(git, remote, proposal.branch, options)
+    flags = {match[1]: match[3] for match in _LINE.finditer(output.out)}
+    if output.code:
+        raise _refusal(git, output, remote.name, proposal.branch, flags.get("!"))
+    match = _MERGE_REQUEST.search(output.err) if options else None
+    offered = PullRequest(int(match[2]), match[1], "open", None) if match and is_own_url(match[1], forge.host) else None
+    return bool(flags.keys() & {"*", " "}), offered
+
+
+def _options(forge: Forge, proposal: Proposal) -> list[str]:
+    """Return what lets GitLab create a merge request; a line break would end an option."""
+    if forge.client or forge.kind != "gitlab":
+        return []
+    title = f"Draft: {proposal.title}" if proposal.is_draft else proposal.title
+    values = ("create", f"target={proposal.base}", f"title={title}")
+    return [f"--push-option=merge_request.{value}" for value in values]
+
+
+def _push(git: Git, remote: Remote, branch: str, options: list[str]) -> GitOutput:
+    spec = f"refs/heads/{branch}:refs/heads/{branch}"
+    return git.attempt("push", "--porcelain", "--set-upstream", *options, "--end-of-options", remote.name, spec)
+
+
+def _refusal(git: Git, output: GitOutput, remote: str, branch: str, summary: str | None) -> CortexError:
+    if summary is not None:
+        if "hook declined" in summary:
+            return make_error("GitHookFailed", output=output.err)
+        return make_error("PushRejected", branch=branch, reason=summary, git=output.err)
+    error = git.failure("push", output, remote)
+    is_silent = error.code == "GitFailed" and output.code > 0 and "fatal:" not in output.err
+    return make_error("GitHookFailed", output=output.err) if is_silent else error
 
 
 def _pull_request(
