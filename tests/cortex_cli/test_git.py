@@ -40,7 +40,7 @@ def test_git_asks_nothing_stays_in_its_directory_and_knows_no_token_of_ours() ->
 
 @pytest.fixture
 def git(tmp_path: Path) -> Git:
-    made = Git(tmp_path, git_environment_for_tests(tmp_path), Deadline())
+    made = Git(tmp_path, git_environment_for_tests(tmp_path), Deadline(), grace=0.2)
     made.run("init", "--quiet", "--initial-branch=main")
     return made
 
@@ -79,7 +79,7 @@ def has_ended(process: int) -> bool:
 @pytest.mark.requirement("CX-65")
 def test_at_a_terminal_git_stays_in_the_group_of_the_terminal_and_ends_too(tmp_path: Path) -> None:
     environment = git_environment_for_tests(tmp_path)
-    child = ChildProcess(["sleep", "1000"], tmp_path, environment, has_terminal=True)
+    child = ChildProcess(["sleep", "1000"], tmp_path, environment, has_terminal=True, grace=0)
     with pytest.raises(TimedOut):
         child.communicate(b"", 0.2)
     git = Git(tmp_path, environment, Deadline(), is_asking=True)
@@ -89,7 +89,8 @@ def test_at_a_terminal_git_stays_in_the_group_of_the_terminal_and_ends_too(tmp_p
 
 @pytest.mark.requirement("CX-65")
 def test_a_process_that_closes_its_output_has_its_time_too(tmp_path: Path) -> None:
-    child = ChildProcess(["sh", "-c", "exec <&- >&- 2>&-; sleep 1000"], tmp_path, {"PATH": os.environ["PATH"]})
+    command = ["sh", "-c", "exec <&- >&- 2>&-; sleep 1000"]
+    child = ChildProcess(command, tmp_path, {"PATH": os.environ["PATH"]}, grace=0)
     with pytest.raises(TimedOut):
         child.communicate(b"", 0.5)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cortex_cli.errors import CortexError, TimedOut, make_error
-from cortex_cli.git.process import OUTPUT_BYTES, ChildProcess
+from cortex_cli.git.process import GRACE_SECONDS, ChildProcess
 from cortex_cli.models import Deadline
 
 __all__ = ["Git", "GitOutput", "git_environment"]
@@ -96,18 +96,25 @@ def git_environment(environment: Mapping[str, str], *, is_asking: bool = False) 
 class Git:
     """Git in one directory, within one deadline; ``is_asking`` is set when it may ask the person at the terminal.
 
+    A call that takes too long is ended, with ``grace`` seconds before each signal.
     Values never pass through a shell. They go behind ``--end-of-options`` or as full references, and messages go to
     standard input.
     """
 
     def __init__(
-        self, directory: Path, environment: Mapping[str, str], deadline: Deadline, *, is_asking: bool = False
+        self,
+        directory: Path,
+        environment: Mapping[str, str],
+        deadline: Deadline,
+        *,
+        is_asking: bool = False,
+        grace: float = GRACE_SECONDS,
     ) -> None:
         self.directory = directory
         self.deadline = deadline
-        self._original = environment
         self._environment = git_environment(environment, is_asking=is_asking)
         self._is_asking = is_asking
+        self._grace = grace
 
     def at(self, directory: Path) -> "Git":
         """Return the same git in another directory."""
@@ -117,7 +124,7 @@ class Git:
 
     def quiet(self) -> "Git":
         """Return the same git that asks nothing of the person."""
-        return Git(self.directory, self._original, self.deadline)
+        return Git(self.directory, self._environment, self.deadline)
 
     def with_more_time(self) -> "Git":
         """Return the same git with a few seconds left, to take back what a command began."""
@@ -144,24 +151,8 @@ class Git:
             CortexError: there is no git or no such directory, or the output is longer than 8 MiB.
             TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
         """
-        limit = self.deadline.limit(seconds)
-        code, out, err = self._start(arguments).communicate(stdin.encode("utf-8", "surrogateescape"), limit)
-        if len(out) > OUTPUT_BYTES:
-            raise _failed(_command(arguments), code, "more than 8 MiB of output")
-        return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
-
-    def run_program(self, name: str, *arguments: str, stdin: str = "", seconds: float = inf) -> GitOutput | None:
-        """Run another program beside git in the same way; None if it is not installed, or does not answer in time."""
         try:
-            child = ChildProcess([name, *arguments], self.directory, self._environment)
-            code, out, err = child.communicate(stdin.encode(), self.deadline.limit(seconds))
-        except (OSError, ValueError, TimedOut):
-            return None
-        return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
-
-    def _start(self, arguments: tuple[str, ...]) -> ChildProcess:
-        try:
-            return ChildProcess(["git", *arguments], self.directory, self._environment, has_terminal=self._is_asking)
+            return self._call(["git", *arguments], stdin, seconds)
         except FileNotFoundError:
             if self.directory.is_dir():
                 words = {"fault": "Git is not installed"}
@@ -169,6 +160,19 @@ class Git:
             raise make_error("NotARepository", directory=str(self.directory)) from None
         except (OSError, ValueError) as error:
             raise _failed(_command(arguments), 0, str(error)) from None
+
+    def run_program(self, name: str, *arguments: str, stdin: str = "", seconds: float = inf) -> GitOutput | None:
+        """Run another program beside git in the same way; None if it is not installed, or does not answer in time."""
+        try:
+            return self._call([name, *arguments], stdin, seconds)
+        except (OSError, ValueError, TimedOut):
+            return None
+
+    def _call(self, command: Sequence[str], stdin: str, seconds: float) -> GitOutput:
+        limit, has_terminal = self.deadline.limit(seconds), self._is_asking
+        child = ChildProcess(command, self.directory, self._environment, has_terminal=has_terminal, grace=self._grace)
+        code, out, err = child.communicate(stdin.encode("utf-8", "surrogateescape"), limit)
+        return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
 
     def failure(self, command: str, output: GitOutput, remote: str = "") -> CortexError:
         """Return the error for a ``command`` that failed, by what git wrote."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from typing import IO, Final, NamedTuple, cast
+from typing import IO, Final, cast
 
 from cortex_cli.errors import TimedOut
 
-__all__ = ["OUTPUT_BYTES", "ChildProcess", "ChildResult"]
+__all__ = ["GRACE_SECONDS", "ChildProcess"]
 
-OUTPUT_BYTES: Final = 8 * 1024 * 1024
+_OUTPUT_BYTES: Final = 8 * 1024 * 1024
 """Bytes of standard output that are read at most."""
 
 _ERROR_BYTES: Final = 64 * 1024
@@ -24,11 +24,9 @@ _ERROR_BYTES: Final = 64 * 1024
 
 _CHUNK: Final = 64 * 1024
 
-_FINISH_SECONDS: Final = 1.0
-"""Seconds in which git may end what it does: a checkout that is cut short leaves files that nobody changed."""
-
-_GRACE_SECONDS: Final = 1.0
-"""Seconds between SIGTERM, after which git removes its lock files, and SIGKILL; with those above, less than 3."""
+GRACE_SECONDS: Final = 1.0
+"""Seconds in which git may end what it does, since a checkout that is cut short leaves files that nobody changed, and
+again between SIGTERM, after which git removes its lock files, and SIGKILL; twice this is less than 3."""
 
 _POLL_SECONDS: Final = 0.5
 """Seconds between two checks whether a process has ended while one that it started keeps its output open."""
@@ -36,18 +34,10 @@ _POLL_SECONDS: Final = 0.5
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-class ChildResult(NamedTuple):
-    """End of a process: its exit code (negative: the signal), its output, and the end of its standard error."""
-
-    code: int
-    out: bytes
-    err: bytes
-
-
 class ChildProcess:
     """A running process with pipes; without ``has_terminal`` it is in a session of its own.
 
-    Such a session has no terminal to ask on, and can be ended as a whole.
+    Such a session has no terminal to ask on, and can be ended as a whole, with ``grace`` seconds before each signal.
 
     Raises:
         OSError: the program or the directory does not exist.
@@ -55,9 +45,16 @@ class ChildProcess:
     """
 
     def __init__(
-        self, command: Sequence[str], directory: Path, environment: Mapping[str, str], *, has_terminal: bool = False
+        self,
+        command: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        *,
+        has_terminal: bool = False,
+        grace: float = GRACE_SECONDS,
     ) -> None:
         self._has_terminal = has_terminal
+        self._grace = grace
         with _signals_kept() as self._signals:
             self._process = subprocess.Popen(  # noqa: S603 - no shell
                 command,
@@ -69,11 +66,12 @@ class ChildProcess:
                 start_new_session=not has_terminal,
             )
 
-    def communicate(self, stdin: bytes, seconds: float) -> ChildResult:
-        """Feed the process and return how it ended; output past ``OUTPUT_BYTES`` ends it.
+    def communicate(self, stdin: bytes, seconds: float) -> tuple[int, bytes, bytes]:
+        """Feed the process; return its exit code (negative: the signal), its output, and the end of standard error.
 
         Raises:
             TimedOut: the process did not end within ``seconds``; it has been ended.
+            ValueError: it wrote more than 8 MiB; it has been ended.
         """
         try:
             for number in self._signals:
@@ -89,7 +87,7 @@ class ChildProcess:
         finally:
             for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
                 cast("IO[bytes]", pipe).close()
-        return ChildResult(self._process.returncode, out, err)
+        return self._process.returncode, out, err
 
     def _exchange(self, stdin: bytes, end: float) -> tuple[bytes, bytes]:
         out, err, waiting = bytearray(), bytearray(), memoryview(stdin)
@@ -115,15 +113,14 @@ class ChildProcess:
                         selector.unregister(key.fileobj)
                         cast("IO[bytes]", key.fileobj).close()
                 del err[:-_ERROR_BYTES]
-                if len(out) > OUTPUT_BYTES:
-                    self._stop()
-                    break
+                if len(out) > _OUTPUT_BYTES:
+                    raise ValueError("more than 8 MiB of output")
         return bytes(out), bytes(err)
 
     def _stop(self) -> None:
         """Let the process and whatever it started end, then end them by SIGTERM, then by SIGKILL."""
-        for seconds, number in ((_FINISH_SECONDS, signal.SIGTERM), (_GRACE_SECONDS, signal.SIGKILL)):
-            end = time.monotonic() + seconds
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            end = time.monotonic() + self._grace
             while time.monotonic() < end and not self._has_ended():
                 time.sleep(0.01)
             self._send(number)
@@ -137,14 +134,13 @@ class ChildProcess:
                 os.killpg(self._process.pid, number)
 
     def _has_ended(self) -> bool:
-        has_ended = self._process.poll() is not None
-        if has_ended and not self._has_terminal:
-            try:
-                os.killpg(self._process.pid, 0)
-            except (ProcessLookupError, PermissionError):
-                return True
+        if self._process.poll() is None:
             return False
-        return has_ended
+        with suppress(ProcessLookupError, PermissionError):
+            if not self._has_terminal:
+                os.killpg(self._process.pid, 0)
+                return False  # what it started goes on
+        return True
 
 
 @contextmanager
