@@ -23,9 +23,6 @@ REQUEST_SECONDS: Final = 20.0
 _PAUSES: Final = (0.2, 1.0)
 """Seconds before the second and the third attempt."""
 
-_ATTEMPTS: Final = {"GET": 3, "POST": 2, "PATCH": 2}
-"""Attempts of a request that can be repeated."""
-
 _BUSY: Final = {502, 503, 504}
 
 _CODE: Final = re.compile(r"[A-Za-z_]{3,40}")
@@ -77,16 +74,6 @@ class BackendAnswer:
         value = self.value()
         cursor = value.get("next_cursor") if isinstance(value, dict) else None
         return cursor if isinstance(cursor, str) else None
-
-    def read_events(self) -> list[dict[str, object]]:
-        """Return the events in the body, objects with an integer as their id; raise ``CortexError`` if one is not."""
-        value = self.value()
-        events = value.get("events") if isinstance(value, dict) else None
-        if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-            raise self._failure("events is not a list of objects")
-        if not all(type(event.get("id")) is int for event in events):
-            raise self._failure("an event has no id")
-        return events
 
     def error(self) -> CortexError | None:
         """Return the error that the answer is, if it is one (RFC 9457)."""
@@ -162,9 +149,8 @@ class Api:
         return answer
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Reply:
-        is_repeatable = method == "GET" or "If-Match" in headers or "Idempotency-Key" in headers
-        attempts = _ATTEMPTS.get(method, 1) if is_repeatable else 1
-        for pause in _PAUSES[: attempts - 1]:
+        repeats = 2 if method == "GET" else int("If-Match" in headers or "Idempotency-Key" in headers)
+        for pause in _PAUSES[:repeats]:
             try:
                 reply = self._send_once(method, url, headers, data)
                 if reply.status not in _BUSY:

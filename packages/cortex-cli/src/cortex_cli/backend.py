@@ -1,6 +1,6 @@
 """The backend's REST API as one user sees it; the calls that several commands share have a method each (CX-21)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 from cortex_cli.api import Api, BackendAnswer
@@ -62,7 +62,7 @@ class Backend:
 
     def get_task(self, task_id: int) -> CortexTask:
         """Return one task; raise ``TaskNotFound`` if the user cannot see one with this id."""
-        return self._task_call(task_id, lambda: self.call("GET", f"/tasks/{task_id}")).read(CortexTask)
+        return self._call_task("GET", task_id).read(CortexTask)
 
     def update_task(self, task_id: int, changes: Mapping[str, object], *, version: int | None = None) -> CortexTask:
         """Change fields of a task and return it as it is then (CX-24).
@@ -72,14 +72,11 @@ class Backend:
             BackendRefused: with the code ``PreconditionFailed`` if its version is not ``version`` any longer, with
                 ``InvalidTransition``, ``AssignedToOther`` or ``Forbidden`` if the rules forbid the change.
         """
-        return self._task_call(
-            task_id, lambda: self.call("PATCH", f"/tasks/{task_id}", body=changes, version=version)
-        ).read(CortexTask)
+        return self._call_task("PATCH", task_id, body=changes, version=version).read(CortexTask)
 
     def add_comment(self, task_id: int, text: str) -> object:
         """Comment on a task and return the comment; raise ``TaskNotFound`` if the user cannot see one with this id."""
-        path = f"/tasks/{task_id}/comments"
-        return self._task_call(task_id, lambda: self.call("POST", path, body={"text": text})).value()
+        return self._call_task("POST", task_id, "/comments", body={"text": text}).value()
 
     def list_projects(self) -> list[CortexProject]:
         """Return the projects that the user is a member of."""
@@ -117,9 +114,17 @@ class Backend:
             token = self._tokens.renew(token)
         return self._api.call(method, path, token=token, query=query, body=body, version=version)
 
-    def _task_call(self, task_id: int, call: Callable[[], BackendAnswer]) -> BackendAnswer:
+    def _call_task(
+        self,
+        method: str,
+        task_id: int,
+        part: str = "",
+        *,
+        body: Mapping[str, object] | None = None,
+        version: int | None = None,
+    ) -> BackendAnswer:
         try:
-            return call()
+            return self.call(method, f"/tasks/{task_id}{part}", body=body, version=version)
         except BackendRefused as error:
             if error.status != 404:
                 raise

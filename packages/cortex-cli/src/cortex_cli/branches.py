@@ -2,14 +2,14 @@
 
 import re
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 from unicodedata import combining, normalize
 
 from cortex_cli.models import MAX_ID, TASK_TYPES
 
-__all__ = ["TaskBranch", "is_branch_name", "make_branch_name", "parse_branch", "slugify"]
+__all__ = ["is_branch_name", "make_branch_name", "parse_branch", "slugify"]
 
-_NAME: Final = re.compile(rf"({'|'.join(TASK_TYPES)})/task-([1-9][0-9]{{0,9}})-([a-z0-9]+(?:-[a-z0-9]+)*)")
+_NAME: Final = re.compile(rf"(?:{'|'.join(TASK_TYPES)})/task-([1-9][0-9]{{0,9}})-[a-z0-9]+(?:-[a-z0-9]+)*")
 
 _MAX_NAME: Final = 120
 
@@ -17,14 +17,6 @@ _MAX_SLUG: Final = 40
 
 _GIT_FORBIDS: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-/.]|[/.]$|^@$")
 """Characters that git does not allow in the name of a branch, and a dash at its start."""
-
-
-class TaskBranch(NamedTuple):
-    """Parts of the name of a task branch."""
-
-    name: str
-    type: str
-    task_id: int
 
 
 def slugify(title: str, task_id: int) -> str:
@@ -45,12 +37,12 @@ def make_branch_name(task_type: str, task_id: int, title: str) -> str:
     return f"{task_type}/task-{task_id}-{slugify(title, task_id)}"
 
 
-def parse_branch(name: str | None) -> TaskBranch | None:
-    """Return what the name of a task branch says, or None when it is not exactly of that form."""
+def parse_branch(name: str | None) -> int | None:
+    """Return the id in the name of a task branch, or None when it is not exactly of that form."""
     match = _NAME.fullmatch(name or "")
-    if match is None or len(match[0]) > _MAX_NAME or int(match[2]) > MAX_ID:
+    if match is None or len(match[0]) > _MAX_NAME or int(match[1]) > MAX_ID:
         return None
-    return TaskBranch(match[0], match[1], int(match[2]))
+    return int(match[1])
 
 
 def is_branch_name(name: str) -> bool:

@@ -110,11 +110,11 @@ class ConfigFile:
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE
 
-    def read(self) -> dict[str, object]:
-        """Return what is set in the file.
+    def settings(self) -> Settings:
+        """Return all settings, with the defaults of those that are not set.
 
         Raises:
-            CortexError: it cannot be read, or it is not a file of settings.
+            CortexError: the file cannot be read, or it is not a file of settings.
         """
         found = read_json_object(self._path) or {}
         for key, value in found.items():
@@ -125,11 +125,7 @@ class ConfigFile:
                 raise file_trouble(str(self._path), "has a wrong setting", error.message) from None
             if not is_right:
                 raise file_trouble(str(self._path), f"has a wrong value for {key}", f"Run 'ctx config unset {key}'.")
-        return found
-
-    def settings(self) -> Settings:
-        """Return all settings, with the defaults of those that are not set."""
-        return Settings(**self.read())  # pyrefly: ignore[bad-argument-type] # checked while reading
+        return Settings(**found)  # pyrefly: ignore[bad-argument-type] # checked above
 
     def change(self, key: str, value: object) -> None:
         """Set ``key``, or remove it if the value is None."""

@@ -201,7 +201,10 @@ class Credentials:
         with self._store.locked(self._api.deadline):
             login = self._keep(tokens, tokens.user, tokens.session, is_insecure)
         if login.storage == "file" and not is_insecure:
-            self.warnings.append(_no_keyring(self._store.path))
+            self.warnings.append(
+                f"There is no keyring, so the refresh token is in {self._store.path}, which only you can read. "
+                "Pass --insecure-storage to accept that without a warning."
+            )
         return login
 
     def forget(self) -> None:
@@ -239,10 +242,3 @@ class Credentials:
         )
         self._store.write(self._api.origin, login)
         return login
-
-
-def _no_keyring(path: Path) -> str:
-    return (
-        f"There is no keyring, so the refresh token is in {path}, which only you can read. "
-        "Pass --insecure-storage to accept that without a warning."
-    )

@@ -7,8 +7,8 @@ import os
 import ssl
 import threading
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ipaddress import ip_address
@@ -107,27 +107,33 @@ def send(
     parts = check_url(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     connection = _open(parts, seconds)
+    expired = threading.Event()
+
+    def cut_off() -> None:  # a timeout of the socket begins again with every byte that comes
+        expired.set()
+        with suppress(OSError):  # it may have ended by itself
+            opened.shutdown(SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut_off)
+    timer.daemon = True
     try:
         connection.connect()
-        with _cut_off(connection, seconds) as expired:
-            try:
-                connection.request(method, target, body, {"User-Agent": f"ctx/{VERSION}", **headers})
-                with connection.getresponse() as response:
-                    content = _read(response, limit)
-                if expired.is_set():  # headers that are cut off look complete
-                    raise TimeoutError
-            except (OSError, HTTPException, ValueError) as error:
-                raise _failure(error, is_timeout=expired.is_set()) from None
-    except ConnectionFailed:
-        raise
-    except (OSError, HTTPException) as error:
-        raise _failure(error) from None
+        opened: socket = connection.sock
+        timer.start()
+        connection.request(method, target, body, {"User-Agent": f"ctx/{VERSION}", **headers})
+        with connection.getresponse() as response:
+            content = _read(response, limit)
+        if expired.is_set():  # headers that are cut off look complete
+            raise TimeoutError
+    except (OSError, HTTPException, ValueError) as error:
+        raise _failure(error, is_timeout=expired.is_set()) from None
     finally:
+        timer.cancel()
         connection.close()
     return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
 
 
-def _failure(error: Exception, *, is_timeout: bool = False) -> ConnectionFailed:
+def _failure(error: Exception, *, is_timeout: bool) -> ConnectionFailed:
     if isinstance(error, ConnectionFailed):
         return error
     if is_timeout or isinstance(error, TimeoutError):
@@ -149,26 +155,6 @@ def _read(response: HTTPResponse, limit: int) -> bytes:
     if response.length:
         raise ConnectionFailed("the answer is not complete")
     return b"".join(chunks)
-
-
-@contextmanager
-def _cut_off(connection: HTTPConnection, seconds: float) -> Iterator[threading.Event]:
-    """End the connection after ``seconds``: a timeout of the socket begins again with every byte that comes."""
-    expired = threading.Event()
-    opened: socket = connection.sock
-
-    def end() -> None:
-        expired.set()
-        with suppress(OSError):  # it may have ended by itself
-            opened.shutdown(SHUT_RDWR)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield expired
-    finally:
-        timer.cancel()
 
 
 @cache

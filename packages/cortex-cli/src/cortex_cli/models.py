@@ -1,9 +1,9 @@
 """Objects of the backend as immutable tuples, and their reading from an untrusted answer (CX-10, CX-11, CX-97)."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import inf
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from cortex_cli.errors import TimedOut
@@ -28,6 +28,7 @@ __all__ = [
     "Membership",
     "PullRequestRecord",
     "Settings",
+    "TaskEvent",
     "TaskListing",
     "TaskProject",
     "as_json",
@@ -137,6 +138,12 @@ class Invitation(NamedTuple):
     role: str
 
 
+class TaskEvent(NamedTuple):
+    """An event, as far as it is read: the rest is passed on as it is (CX-44)."""
+
+    id: int
+
+
 class EventEnd(NamedTuple):
     """The id of the newest event that the user may see."""
 
@@ -221,7 +228,13 @@ def read_as(model: type[Model], value: object, place: str = "answer") -> Model:
 
 def _read(kind: object, value: object, place: str) -> object:
     if isinstance(kind, UnionType):
-        return _read_one_of(get_args(kind), value, place)
+        reason = Malformed(place)
+        for option in reversed(get_args(kind)):  # the first one says what is wrong
+            try:
+                return _read(option, value, place)
+            except Malformed as error:
+                reason = error
+        raise reason
     if get_origin(kind) is tuple:
         if not isinstance(value, list):
             raise Malformed(f"{place} is not a list")
@@ -231,19 +244,6 @@ def _read(kind: object, value: object, place: str) -> object:
     if type(value) is not kind:
         raise Malformed(f"{place} has the wrong type")
     return value
-
-
-def _read_one_of(kinds: Iterable[object], value: object, place: str) -> object:
-    if value is None and NoneType in kinds:
-        return None
-    reason = Malformed(f"{place} has the wrong type")
-    for kind in kinds:
-        if kind is not NoneType:
-            try:
-                return _read(kind, value, place)
-            except Malformed as error:
-                reason = error
-    raise reason
 
 
 def as_json(value: object) -> object:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from cortex_cli.branches import TaskBranch, is_branch_name, parse_branch
+from cortex_cli.branches import is_branch_name, parse_branch
 from cortex_cli.errors import echo, make_error
 from cortex_cli.git import Git, GitOutput
 
@@ -97,13 +97,13 @@ class WorkTree(NamedTuple):
         """Tracked files that are not as in the last commit."""
         return tuple(sorted({*self.staged, *self.unstaged, *self.conflicted}))
 
-    def require_branch(self) -> TaskBranch:
-        """Return the task branch that is checked out; raise ``NotATaskBranch`` if another branch is, or none."""
-        branch = parse_branch(self.branch)
-        if branch is None:
+    def require_branch(self) -> tuple[str, int]:
+        """Return the checked-out branch and its task's id; raise ``NotATaskBranch`` if it is not a task's, or none."""
+        task_id = parse_branch(self.branch)
+        if self.branch is None or task_id is None:
             fault = f"The branch '{echo(self.branch)}' is" if self.branch else "HEAD is detached, so this is"
             raise make_error("NotATaskBranch", words={"fault": fault}, branch=self.branch)
-        return branch
+        return self.branch, task_id
 
 
 def find_paths(git: Git) -> RepositoryPaths:

@@ -4,12 +4,12 @@ import os
 import threading
 import time
 from argparse import Namespace
-from typing import BinaryIO, Final, NoReturn
+from typing import BinaryIO, Final, NoReturn, cast
 
 from cortex_cli.backend import Backend
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import Parser
-from cortex_cli.models import EventEnd
+from cortex_cli.models import EventEnd, TaskEvent
 from cortex_cli.output import Outcome, Table, write_json, write_outcome
 
 __all__ = ["add_to"]
@@ -51,7 +51,9 @@ def _events(context: Context, options: Namespace) -> Outcome:
 
 def _list_events(backend: Backend, after: int) -> list[dict[str, object]]:
     """Return the events after one id, oldest first, as they are: nothing is read in them but the id, an integer."""
-    return backend.call("GET", "/events", query=[("after", str(after)), ("limit", str(_LIMIT))]).read_events()
+    answer = backend.call("GET", "/events", query=[("after", str(after)), ("limit", str(_LIMIT))])
+    answer.read_list(TaskEvent, "events")
+    return cast("dict[str, list[dict[str, object]]]", answer.value())["events"]
 
 
 def _table(events: list[dict[str, object]]) -> Table:

@@ -1,11 +1,11 @@
 """``ctx tasks``: see, create and change tasks; the steps of the work with git are in ``work`` (CX-50, CX-52)."""
 
 from argparse import Namespace
+from importlib import import_module
 
-from cortex_cli.commands import work
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.lookup import assignee_id, assignee_of_list, chosen_project_id, find_project_id, split_statuses
-from cortex_cli.commands.parsing import CommandGroup, Parser, positive_id
+from cortex_cli.commands.parsing import Action, CommandGroup, Parser, positive_id
 from cortex_cli.errors import InvalidUsage, escape_invisible
 from cortex_cli.models import CLOSED_STATUSES, PRIORITIES, STATUSES, TASK_TYPES, CortexTask, as_json
 from cortex_cli.output import Outcome, Table
@@ -44,7 +44,43 @@ def add_to(parser: Parser) -> None:
     comment = commands.add_action("comment", "comment on a task; by default the one of the current branch", _comment)
     comment.add_argument("id", nargs="?", type=positive_id, metavar="ID")
     comment.add_argument("--message-file", required=True, metavar="FILE", help="the text; - for standard input")
-    work.add_to(commands)
+    _add_steps(commands)
+
+
+def _add_steps(commands: CommandGroup) -> None:
+    start = commands.add_action("start", "start a task: make it yours, and switch to its branch", _step("start"))
+    start.add_argument("id", type=positive_id, metavar="ID")
+    source = start.add_mutually_exclusive_group()
+    source.add_argument("--from", dest="source", metavar="REF", help="begin the branch at a commit, a tag or a branch")
+    source.add_argument("--here", action="store_true", help="begin the branch at the current commit")
+    submit = commands.add_action("pr", "commit, push, and open a pull request for the current branch", _step("submit"))
+    message = submit.add_mutually_exclusive_group()
+    message.add_argument("--message", metavar="TEXT", help="commit the changes with this message")
+    message.add_argument("--message-file", metavar="FILE", help="the same, from a file; - for standard input")
+    submit.add_argument("--title", metavar="TEXT", help="the title of the pull request; by default the task's")
+    submit.add_argument("--body-file", metavar="FILE", help="the text of the pull request; - for standard input")
+    submit.add_argument("--draft", action="store_true", help="open it as a draft")
+    submit.add_argument(
+        "--allow-file",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="commit this file though it looks like a secret",
+    )
+    done = commands.add_action("done", "finish the merged task of the current branch", _step("complete"))
+    done.add_argument("--force", action="store_true", help="finish it though nothing shows that it is merged")
+    done.add_argument("--keep-branch", action="store_true", help="do not delete the branch")
+    status = commands.add_action("status", "show the task of the current branch, and what to do next", _step("status"))
+    status.add_argument("--offline", action="store_true", help="ask neither the server nor the forge")
+
+
+def _step(name: str) -> Action:
+    """Return a step of the work, imported when it is called: listing tasks needs neither git nor the flows (CX-97)."""
+    return lambda context, options: getattr(import_module("cortex_cli.commands.work"), name)(context, options)
+
+
+def _current_task_id(context: Context) -> int:
+    return import_module("cortex_cli.commands.work").current_task_id(context)
 
 
 def _add_fields(parser: Parser) -> None:
@@ -98,7 +134,7 @@ def _outcome(task: CortexTask, text: str) -> Outcome:
 
 
 def _show(context: Context, options: Namespace) -> Outcome:
-    task = context.backend().get_task(options.id or work.current_task_id(context))
+    task = context.backend().get_task(options.id or _current_task_id(context))
     lines = {
         "Project": task.project.name,
         "Status": task.status,
@@ -135,6 +171,6 @@ def _cancel(context: Context, options: Namespace) -> Outcome:
 
 
 def _comment(context: Context, options: Namespace) -> Outcome:
-    task_id = options.id or work.current_task_id(context)
+    task_id = options.id or _current_task_id(context)
     comment = context.backend().add_comment(task_id, context.read_text(options.message_file))
     return Outcome({"success": True, "comment": comment}, f"Commented on task #{task_id}.")

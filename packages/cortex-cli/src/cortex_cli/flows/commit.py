@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from cortex_cli.errors import CortexError, InvalidUsage, make_error
+from cortex_cli.errors import InvalidUsage, make_error
 from cortex_cli.flows.repository_state import RepositoryState
 
 __all__ = ["check_message", "commit_changes", "suspicious_files"]
@@ -78,32 +79,24 @@ def commit_changes(
 
 def suspicious_files(top: Path, paths: Collection[str]) -> list[str]:
     """Return the new files, of ``paths``, whose names are those of secrets or that are larger than 10 MiB."""
-    return [path for path in paths if _is_secret(path) or _is_large(top / path)]
-
-
-def _is_secret(path: str) -> bool:
-    name = path.rpartition("/")[2].lower()
-    return name not in _HARMLESS and any(fnmatchcase(name, pattern) for pattern in _SECRET)
-
-
-def _is_large(path: Path) -> bool:
-    try:
-        return path.lstat().st_size > _LARGE
-    except OSError:
-        return False
+    found = []
+    for path in paths:
+        name = path.rpartition("/")[2].lower()
+        is_large = False
+        with suppress(OSError):  # it may have gone
+            is_large = (top / path).lstat().st_size > _LARGE
+        if is_large or (name not in _HARMLESS and any(fnmatchcase(name, pattern) for pattern in _SECRET)):
+            found.append(path)
+    return found
 
 
 def _commit(repository: RepositoryState, message: str) -> None:
     output = repository.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
     if output.code:
-        raise _refusal(repository.git.failure("commit", output), output.err)
-
-
-def _refusal(error: CortexError, said: str) -> CortexError:
-    """Return the error of a hook, unless git names a reason: it is silent when a hook refuses."""
-    last = said.rpartition("\n")[2]
-    is_silent = error.code == "GitFailed" and not last.startswith("fatal:")
-    return make_error("GitHookFailed", output=said) if is_silent else error
+        error = repository.git.failure("commit", output)
+        # Git is silent when a hook refuses.
+        is_silent = error.code == "GitFailed" and not output.err.rpartition("\n")[2].startswith("fatal:")
+        raise make_error("GitHookFailed", output=output.err) if is_silent else error
 
 
 def _with_trailer(message: str, task_id: int) -> str:

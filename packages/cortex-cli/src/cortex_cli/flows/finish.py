@@ -91,16 +91,17 @@ def _find_work(repository: RepositoryState) -> tuple[str, str, CortexTask]:
     state = repository.work_tree
     if parse_branch(state.branch) is None and not state.changed:
         ref = repository.git.attempt("rev-parse", "--quiet", "--symbolic-full-name", "@{-1}").line
-        left = parse_branch(ref.removeprefix("refs/heads/"))
+        left = ref.removeprefix("refs/heads/")
+        task_id = parse_branch(left)
         with suppress(CortexError):
-            task = repository.backend.get_task(left.task_id) if left else None
-            if left and task and task.status == "DONE" and state.branch == repository.name_base(task):
-                return left.name, read_refs(repository.git, [ref])[ref].sha, task
-    branch = state.require_branch()
+            task = repository.backend.get_task(task_id) if task_id else None
+            if task and task.status == "DONE" and state.branch == repository.name_base(task):
+                return left, read_refs(repository.git, [ref])[ref].sha, task
+    branch, task_id = state.require_branch()
     if state.changed:
         advice = "Commit and submit them, or undo them, then call again."
         raise make_error("UncommittedChanges", words={"advice": advice}, files=state.changed)
-    return branch.name, str(state.head), repository.backend.get_task(branch.task_id)
+    return branch, str(state.head), repository.backend.get_task(task_id)
 
 
 def _find_merge(git: Git, base: RefState | None, tip: str, pull: PullRequest | None) -> str | None:

@@ -112,11 +112,10 @@ def _require_own_repository(repository: RepositoryState, task: CortexTask) -> No
 def _branch_of(task: CortexTask) -> str:
     """Return the branch of a task; neither its name nor the type and title that make one are trusted."""
     name = task.branch_name or make_branch_name(task.type, task.id, task.title)
-    branch = parse_branch(name)
-    if branch is None or branch.task_id != task.id:
+    if parse_branch(name) != task.id:
         reason = f"'{echo(name)}' is not a branch of the task"
         raise make_error("BackendError", status=200, reason=reason, request_id="-")
-    return branch.name
+    return name
 
 
 def _start_of(repository: RepositoryState, base: str, start_point: str | None) -> str:

@@ -15,7 +15,7 @@ def current_task_id(flow: Flow) -> int:
     Raises:
         CortexError: the current branch is not the branch of a task, or the directory is not in a work tree.
     """
-    return read_work_tree(flow.git, find_paths(flow.git)).require_branch().task_id
+    return read_work_tree(flow.git, find_paths(flow.git)).require_branch()[1]
 
 
 def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
@@ -29,8 +29,8 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     """
     repository = RepositoryState(flow, find_paths(flow.git))
     state = repository.work_tree
-    branch = parse_branch(state.branch)
-    task = None if branch is None or is_offline else _read_task(repository, branch.task_id)
+    task_id = parse_branch(state.branch)
+    task = None if task_id is None or is_offline else _read_task(repository, task_id)
     if state.operation:
         flow.warnings.append(f"A {state.operation} is in progress. Finish or abort it with git before you go on.")
     if is_offline:
@@ -40,8 +40,8 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     return {
         "success": True,
         "current_branch": state.branch,
-        "is_task_branch": branch is not None,
-        "task_id": branch.task_id if branch else None,
+        "is_task_branch": task_id is not None,
+        "task_id": task_id,
         "task": as_json(task),
         "git": {
             "head": state.head,
@@ -56,7 +56,7 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
             "operation": state.operation,
         },
         "pull_request": as_json(task.pull_request) if task else None,
-        "next": _next(repository, task) if branch is None or task else None,
+        "next": _next(repository, task) if task_id is None or task else None,
     }
 
 

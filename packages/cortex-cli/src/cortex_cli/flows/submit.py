@@ -46,11 +46,11 @@ def submit(
     """
     message = None if message is None else check_message(message)
     with open_repository(flow) as repository:
-        branch = repository.work_tree.require_branch().name
+        branch, task_id = repository.work_tree.require_branch()
         remote = repository.remote
         if remote is None:
             raise no_remote()
-        task = flow.backend.get_task(repository.work_tree.require_branch().task_id)
+        task = flow.backend.get_task(task_id)
         repository.require_own(task, branch)
         repository.require_mine(task, ("IN_PROGRESS", "REVIEW"), "Start it with 'ctx tasks start' first.")
         base = repository.name_base(task)
@@ -71,14 +71,17 @@ def submit(
         forge = find_forge(flow.environment, repository.config, remote, repository.git)
         pushed, offered = _push_branch(repository.git, remote, forge, proposal)
         pull, is_new = _pull_request(forge, proposal, offered, task)
-        record = _record(forge.kind, pull, head, base)
+        url, number = (pull.url, pull.number) if pull else (None, None)
+        record = PullRequestRecord(url=url, number=number, forge=forge.kind, head_sha=head, base=base)
         compare = None if record.url else compare_url(forge, remote, base, branch)
         if compare:
             flow.warnings.append(
                 f"No pull request was created, since nobody is logged in to {echo(forge.host)} with gh or glab. Open "
                 "compare_url in a browser to create it."
             )
-        changes = {"status": "REVIEW", "branch_name": branch, "pull_request": _as_change(record)}
+        # The backend itself says when it was submitted.
+        sent = {name: value for name, value in record._asdict().items() if name != "submitted_at"}
+        changes = {"status": "REVIEW", "branch_name": branch, "pull_request": sent}
         after = flow.backend.update_task(task.id, changes)
     return {
         "success": True,
@@ -169,14 +172,3 @@ def _pull_request(
     if found is not None:
         return found, False
     return forge.client.create(proposal), True
-
-
-def _record(kind: str, pull: PullRequest | None, head: str, base: str) -> PullRequestRecord:
-    if pull is None:
-        return PullRequestRecord(forge=kind, head_sha=head, base=base)
-    return PullRequestRecord(url=pull.url, number=pull.number, forge=kind, state="open", head_sha=head, base=base)
-
-
-def _as_change(record: PullRequestRecord) -> dict[str, object]:
-    """Return the record as the backend takes it: the time of a submission is its own."""
-    return {name: value for name, value in record._asdict().items() if name != "submitted_at"}
