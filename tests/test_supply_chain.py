@@ -17,12 +17,12 @@ from pydantic import BaseModel, Field, JsonValue
 from tests.packaging.projects import PROJECTS, ROOT, Project
 
 RUNTIME = {
-    *("cortex-tasks-cli", "filelock", "mcp", "mcp-client-install", "mcp-task-core", "platformdirs"),
+    *("cortex-tasks-cli", "filelock", "markdown-it-py", "mcp", "mcp-client-install", "mcp-task-core", "platformdirs"),
     *("pydantic", "pydantic-settings", "rich", "tomlkit", "typing-extensions"),
 }
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""
 
-OF_THE_BOARD = {"jinja2", "markdown-it-py", "markupsafe"}
+OF_THE_BOARD = {"jinja2", "markupsafe"}
 """What the pages of the board are made of, and nothing else has."""
 
 OF_THE_SERVICE = {"prometheus-client", "psycopg", "psycopg_pool"}

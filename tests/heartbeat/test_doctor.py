@@ -143,7 +143,11 @@ UNREADABLE: dict[str, tuple[Make, str]] = {
     ),
     "UTF-16": (
         lambda path: path.write_text(SERVED, "utf-16"),
-        "HEARTBEAT.md is UTF-16, not UTF-8, so no task is shown in it",
+        "HEARTBEAT.md exists but cannot be read (the text is UTF-16, not UTF-8 [EILSEQ]), so no task is shown in it",
+    ),
+    "nested": (
+        lambda path: path.write_text("- " * 60 + "x\n", "utf-8"),
+        "HEARTBEAT.md exists but cannot be read (its lists are nested too deep [ELOOP]), so no task is shown in it",
     ),
     "read-only": (
         lambda path: (path.write_text(SERVED, "utf-8"), path.chmod(0o444)),

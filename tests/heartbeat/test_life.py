@@ -144,7 +144,8 @@ class Lives(RuleBasedStateMachine):
         # A comment ends every list, so that what is indented belongs to nothing above it.
         piece = (b"\n<!-- -->\n" + text.encode(errors="surrogateescape") + b"\n<!-- -->\n").replace(b"\n", newline)
         section, blocks = locate_section(data, "TODO")
-        is_open = scan(re.split(rb"\r\n?|\n", data[:end]))[-1].is_open
+        lines = re.split(rb"\r\n?|\n", data[:end])
+        is_open = not scan([*lines, b"", b"# x"])[-1].is_heading
         place = start if is_first or is_open or any(block.is_heading for block in blocks) else end
         if not data[:place].endswith((b"\r", b"\n")):
             piece = newline + piece

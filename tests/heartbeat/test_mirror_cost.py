@@ -44,14 +44,14 @@ def mirrored(folder: Path, count: int) -> tuple[Board, TaskFile]:
 
 
 def cost(board: Board, process: TaskFile, *tasks: HeartbeatTask, by_others: int = 0) -> tuple[int, ...]:
-    """Return lines parsed, writes and replacements of one call; an entry is made at most twice for a task of its own.
+    """Return parses, writes and replacements of one call; an entry is made at most twice for a task of its own.
 
     That of a task which others have changed is made once.
     """
     with Calls() as calls:
         board.call(process, *tasks)
     assert calls["render_entry"] <= 2 * len(tasks) + by_others
-    return calls["_match_containers"], calls["os.write"], calls["rename_over"]
+    return calls["scan"], calls["os.write"], calls["rename_over"]
 
 
 @pytest.mark.requirement("HB-9", "HB-13", "H1", "D1")

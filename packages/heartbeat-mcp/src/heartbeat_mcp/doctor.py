@@ -3,7 +3,6 @@
 import os
 import shlex
 import stat
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -116,7 +115,7 @@ def _check_file(file: _Mirrored) -> Iterator[Finding]:
     if not file.is_enabled:
         yield note("AUTO_SYNC_ENABLED is false: the file is never written, and read only to recover")
     try:
-        data, _ = read_file(path)
+        document = read_document(read_file(path)[0], file.section)
     except FileNotFoundError:
         when = "yet; it is created when needed" if file.is_enabled else "and will not be created"
         yield right(f"{path.name} does not exist {when}")
@@ -124,13 +123,11 @@ def _check_file(file: _Mirrored) -> Iterator[Finding]:
     except OSError as error:
         yield wrong(
             f"{path.name} exists but cannot be read ({describe(error)}), so no task is shown in it",
-            "Make it readable and writable for the user who runs the server; if it is not a file, move it away.",
+            "Save it as UTF-8, readable and writable for the user who runs the server; if it is not a file, move it "
+            "away.",
         )
         return
-    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        yield wrong(f"{path.name} is UTF-16, not UTF-8, so no task is shown in it", "Save it as UTF-8.")
-        return
-    yield from _check_section(file, read_document(data, file.section))
+    yield from _check_section(file, document)
     if not file.is_enabled:
         return
     # As in the mirror: if nobody has write permission, that is deliberate and binds root too.
@@ -175,12 +172,10 @@ def _check_shown(file: _Mirrored) -> Iterator[Finding]:
     if not file.is_enabled or file.elsewhere:
         return
     try:
-        data = read_file(file.path)[0]
-    except FileNotFoundError:
-        data = b""
+        document = read_document(read_file(file.path)[0] if file.path.exists() else b"", file.section)
     except OSError:  # which the check of the file reports
         return
-    name, owner, document = file.path.name, read_owner(file.path, file.section), read_document(data, file.section)
+    name, owner = file.path.name, read_owner(file.path, file.section)
     if is_held(file.path):
         yield wrong(
             f"another program has {name} open for writing, so it is neither read nor written", "Close the file there."

@@ -1,6 +1,8 @@
 """HEARTBEAT.md as it was read, the entries that are due, and the frame into which these are put (HB-9, HB-12)."""
 
+import errno
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -66,8 +68,12 @@ class Document:
 
 
 def read_document(data: bytes, name: str) -> Document:
-    """Return the document ``data``, whose section is called ``name``."""
+    """Return the document ``data``, whose section is called ``name``; ``OSError``: it cannot be understood."""
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
     section, blocks = locate_section(data, name)
+    if blocks and blocks[-1].is_cut:
+        raise OSError(errno.ELOOP, "its lists are nested too deep")
     return Document(data, section, read_units(section.lines, blocks), find_ids(data))
 
 

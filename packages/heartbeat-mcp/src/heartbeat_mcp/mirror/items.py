@@ -8,8 +8,7 @@ from typing import Final, Self
 
 from heartbeat_mcp.mirror.brackets import parse_status, read_bracket
 from heartbeat_mcp.mirror.entries import escape_id, unescape
-from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
-from heartbeat_mcp.mirror.markdown.lines import dedent
+from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, dedent, scan
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 
 __all__ = ["Details", "FoundTask", "Item", "find_ids", "is_closing_comment", "parse_task", "read_item"]

@@ -6,7 +6,6 @@ The caller holds the lock of the file around ``look``, ``settle`` and ``write``.
 import errno
 import os
 import stat
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -204,8 +203,6 @@ class Mirror:
         held, data = None, b""
         with suppress(FileNotFoundError):
             held, data = read_at_rest(self.path)
-        if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-            raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
         document = read_document(data, self.section)
         if held and self._may_be_half(document, held):
             raise FileInUse

@@ -9,9 +9,8 @@ from typing import Final
 
 from heartbeat_mcp.mirror.entries import is_overflow
 from heartbeat_mcp.mirror.items import Item, is_closing_comment, parse_task, read_item
-from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
+from heartbeat_mcp.mirror.markdown.blocks import BLANK, LINE, Block, BlockKind, dedent, scan
 from heartbeat_mcp.mirror.markdown.headings import find_heading
-from heartbeat_mcp.mirror.markdown.lines import BLANK, LINE, dedent
 
 __all__ = [
     "LIST_END",
@@ -73,7 +72,9 @@ def locate_section(data: bytes, name: str) -> tuple[TaskSection, list[Block]]:
     newline = find_newline(data)
     index = find_heading(bare, blocks, name)
     if index is None:
-        return _new_section(mark, lines, blocks, f"## {name}".encode() + newline, newline)
+        # A block that is still open at the end would swallow a heading after it, so the section goes before that block.
+        inside = [] if scan([*bare[front:], b"", b"# x"])[-1].is_heading else blocks[-1:]
+        return _new_section(mark, lines, inside, f"## {name}".encode() + newline, newline)
     first = blocks[index].end
     ends = (block.start for block in blocks[index + 1 :] if block.is_heading and block.level <= 2)
     last = next(ends, len(lines))
@@ -90,10 +91,8 @@ def find_newline(data: bytes) -> bytes:
 
 
 def _new_section(
-    mark: bytes, lines: list[bytes], blocks: list[Block], heading: bytes, newline: bytes
+    mark: bytes, lines: list[bytes], inside: list[Block], heading: bytes, newline: bytes
 ) -> tuple[TaskSection, list[Block]]:
-    # A block that is still open at the end would swallow a heading after it, so the section goes before that block.
-    inside: list[Block] = blocks[-1:] if blocks and blocks[-1].is_open else []
     first = inside[0].start if inside else len(lines)
     before = mark + b"".join(lines[:first])
     if first and not before.endswith((b"\r", b"\n")):

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
-from heartbeat_mcp.mirror.markdown.lines import BLANK, LINE
+from heartbeat_mcp.mirror.markdown.blocks import BLANK, LINE, Block, BlockKind, scan
 
 __all__ = ["find_heading", "find_similar_heading"]
 
