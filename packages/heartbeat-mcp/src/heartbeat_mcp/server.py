@@ -8,11 +8,10 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Annotated, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 import anyio
-from pydantic import BaseModel, Field
 
 from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
@@ -25,24 +24,24 @@ from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
-from heartbeat_mcp.service import HeartbeatService
+from heartbeat_mcp.service import HeartbeatService, TaskListPage
 from heartbeat_mcp.settings import HeartbeatSettings, find_list
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
-from heartbeat_mcp.view import active_tasks, summarize
-from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
+from heartbeat_mcp.view import HeartbeatView, list_active
+from task_core.bounds import LISTED_TEXT, shorten_texts
 from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
 from task_core.server.faults import Workers
 from task_core.server.list_changes import add_changes_tool
-from task_core.server.overview import MAX_LISTED, JsonObject
+from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
 from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 
-__all__ = ["TaskListPage", "build_server"]
+__all__ = ["build_server"]
 
 _CLEANING_SECONDS: Final = 3600.0
 """Seconds between two clean-ups while serving: one hour (HB-7)."""
@@ -57,17 +56,11 @@ _FOLDER: Final = re.compile(r"file://[^/]*(?:/(?=[A-Za-z]:))?(.+)", re.DOTALL)
 """The URI of a folder, without escapes; a slash before a drive letter does not belong to the path."""
 
 
-class TaskListPage(BaseModel):
-    """The tasks that were asked for, and how many come after them."""
-
-    tasks: list[HeartbeatTask]
-    left_out: Annotated[int, Field(exclude_if=lambda count: not count)] = 0
-
-
 class _Parts(NamedTuple):
     """The service of one list, and what it works with."""
 
     service: HeartbeatService
+    view: HeartbeatView
     store: Store[HeartbeatTask]
     file: TaskFile
 
@@ -163,7 +156,7 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
             seconds = settings.task_lock_timeout
             file = MirroredFile(mirror, store, maker, warnings, owner=make_owner(settings), lock_seconds=seconds)
     service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
-    return _Parts(service, store, file)
+    return _Parts(service, HeartbeatView(store, archive), store, file)
 
 
 def _add_tools(server: TaskServer, finder: _ListFinder) -> None:
@@ -180,9 +173,7 @@ def _add_tools(server: TaskServer, finder: _ListFinder) -> None:
     @server.tool(title="List tasks", read_only=True, idempotent=True)
     def task_list(arguments: TaskList) -> TaskListPage:
         """List the Pending and Running tasks, oldest first; finished and archived ones on request."""
-        page = finder.parts.service.list_tasks(arguments)
-        shown = take_fitting([shorten_texts(task, longest=LISTED_TEXT) for task in page.tasks])
-        return TaskListPage(tasks=shown, left_out=page.left_out + len(page.tasks) - len(shown))
+        return finder.parts.service.list_tasks(arguments)
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
     def task_get(arguments: TaskGet) -> HeartbeatTask:
@@ -194,14 +185,18 @@ def _make_resources(
     finder: _ListFinder, store: Store[HeartbeatTask] | Callable[[], Store[HeartbeatTask]]
 ) -> TaskResources:
     def active() -> JsonObject:
-        page = finder.parts.service.list_tasks(TaskList(limit=MAX_LISTED))
-        return active_tasks(page.tasks, page.left_out)
+        with finder.parts.service.open_snapshot() as tasks:
+            return list_active(tasks)
+
+    def summary() -> str:
+        finder.parts.service.catch_up()
+        return render_summary(*finder.parts.view.overview(MAX_SUMMED), "task_list")
 
     return TaskResources(
         store,
         tasks=active,
         task=lambda task_id: finder.parts.service.get_task(task_id).model_dump(mode="json"),
-        summary=lambda: summarize(finder.parts.service),
+        summary=summary,
         list_tool="task_list",
     )
 

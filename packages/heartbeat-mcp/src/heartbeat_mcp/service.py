@@ -1,12 +1,14 @@
 """The operations on the to-do list: plain methods on plain values, without the protocol and files of its own."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Annotated, Final
+
+from pydantic import BaseModel, Field
 
 from heartbeat_mcp.archive import mark_archived
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
@@ -14,13 +16,14 @@ from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.models import ACTIVE, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker, apply_update, merge_extra_fields
+from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import describe
 from task_core.models import microseconds
 from task_core.store import Collection, Order, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["HeartbeatPage", "HeartbeatService"]
+__all__ = ["HeartbeatService", "TaskListPage"]
 
 _LONGEST_RETENTION_DAYS: Final = 365_000
 """Days; a longer retention would overflow the calendar, and means forever."""
@@ -37,11 +40,11 @@ _NOT_READ: Final = "read"
 """Causes of warnings: a clean-up or the archive failed, or changes in HEARTBEAT.md were not taken in."""
 
 
-class HeartbeatPage(NamedTuple):
-    """Some of the tasks that were asked for, and how many come after them."""
+class TaskListPage(BaseModel):
+    """The tasks that were asked for, long texts cut, and how many come after them."""
 
-    tasks: Sequence[HeartbeatTask]
-    left_out: int
+    tasks: list[HeartbeatTask]
+    left_out: Annotated[int, Field(exclude_if=lambda count: not count)] = 0
 
 
 class HeartbeatService:
@@ -133,7 +136,7 @@ class HeartbeatService:
             tasks.replace(task)
         return task
 
-    def list_tasks(self, arguments: TaskList) -> HeartbeatPage:
+    def list_tasks(self, arguments: TaskList) -> TaskListPage:
         """Return the tasks that are asked for, the oldest first; raise ``TaskNotFound`` for a bad ``after`` (HB-4)."""
         is_all = arguments.include_archived
         selection = Selection(
@@ -141,30 +144,35 @@ class HeartbeatService:
             facets=() if is_all else self._archive.facets,
             since=self._limit(arguments.days_to_keep_completed),
         )
-        with self._open_snapshot() as tasks:
+        with self.open_snapshot() as tasks:
             if arguments.after is not None:
                 selection = replace(selection, after=Order.CREATED.key(self._archive.find_any(arguments.after, tasks)))
             page = tasks.select(replace(selection, limit=arguments.limit))
             count = tasks.count(selection)
             archived = self._select_archived(selection, tasks) if is_all else []
         page = sorted([*page, *archived], key=Order.CREATED.key)[: arguments.limit]
-        return HeartbeatPage(page, count + len(archived) - len(page))
+        shown = take_fitting([shorten_texts(task, longest=LISTED_TEXT) for task in page])
+        return TaskListPage(tasks=shown, left_out=count + len(archived) - len(shown))
 
     def get_task(self, task_id: str) -> HeartbeatTask:
         """Return the task with this id from the store or, marked, the archive, or raise ``TaskNotFound`` (HB-5)."""
-        with self._open_snapshot() as tasks:
+        with self.open_snapshot() as tasks:
             return self._archive.find_any(task_id, tasks)
 
-    def count_tasks(self) -> dict[str, int]:
-        """Return how many tasks in each status are not archived."""
-        facets = self._archive.facets
-        with self._open_snapshot() as tasks:
-            return {state: tasks.count(Selection(states=(state,), facets=facets)) for state in (*ACTIVE, *FINISHED)}
+    @contextmanager
+    def open_snapshot(self) -> Iterator[Collection[HeartbeatTask]]:
+        """Open a snapshot of the list that includes changes in HEARTBEAT.md, unless a lock is held for long."""
+        self.catch_up()
+        with self._store.read() as tasks:
+            yield tasks
 
-    def oldest_tasks(self, state: str, limit: int) -> list[HeartbeatTask]:
-        """Return the oldest tasks in a state, the oldest first."""
-        with self._open_snapshot() as tasks:
-            return tasks.select(Selection(states=(state,), facets=self._archive.facets, limit=limit))
+    def catch_up(self) -> None:
+        """Take in changes in HEARTBEAT.md; if a lock is held for long, they are left for later, with a warning."""
+        try:
+            self._catch_up()
+            self._warnings.settle(_NOT_READ)
+        except (StoreLocked, StoreWriteFailed) as error:
+            self._warnings.add(_NOT_READ, f"Changes in HEARTBEAT.md were not taken in: {error.message}")
 
     @contextmanager
     def _open_transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
@@ -174,17 +182,6 @@ class HeartbeatService:
             yield tasks
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
             self._is_cleaning_due = False
-
-    @contextmanager
-    def _open_snapshot(self) -> Iterator[Collection[HeartbeatTask]]:
-        """Open a snapshot of the list that includes changes in HEARTBEAT.md, unless a lock is held for long."""
-        try:
-            self._catch_up()
-            self._warnings.settle(_NOT_READ)
-        except (StoreLocked, StoreWriteFailed) as error:
-            self._warnings.add(_NOT_READ, f"Changes in HEARTBEAT.md were not taken in: {error.message}")
-        with self._store.read() as tasks:
-            yield tasks
 
     def _catch_up(self) -> None:
         """Take in changes, in a thread that goes on if somebody holds a lock for long: readers do not (C2)."""

@@ -3,30 +3,25 @@
 A view neither reads nor writes HEARTBEAT.md. The resources show the same through the service, which does.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import Final
 
 from pydantic import JsonValue
 from typing_extensions import override
 
 from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.codec import CODEC
-from heartbeat_mcp.models import FINISHED, HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.models import ACTIVE, FINISHED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import format_timestamp
-from task_core.server.overview import MAX_SUMMED, MAX_TEXT, JsonObject, render_list, render_summary
+from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
 from task_core.store import Collection, Selection, Store, open_store
 from task_core.store.view import StoreView
 from task_core.text import shorten
-from task_core.view import Action, BoardActions, Line, Section, View
+from task_core.view import Action, BoardActions, Line, View
 from task_core.warning_list import WarningList
 
-if TYPE_CHECKING:
-    from heartbeat_mcp.service import HeartbeatService
-
-__all__ = ["ACTIONS", "HeartbeatView", "active_tasks", "open_view", "summarize"]
+__all__ = ["ACTIONS", "HeartbeatView", "list_active", "open_view"]
 
 _HEADINGS: Final = {"Active": HeartbeatStatus.RUNNING.value, "Next": HeartbeatStatus.PENDING.value}
 
@@ -51,7 +46,7 @@ class HeartbeatView(StoreView[HeartbeatTask]):
 
     @override
     def line(self, task: HeartbeatTask, depth: int) -> Line:
-        return _line(task, depth)
+        return Line(task.id, task.status.value, task.raw_user_request, depth=depth)
 
     @override
     def render(self, tasks: Collection[HeartbeatTask], task_id: str) -> dict[str, JsonValue]:
@@ -65,23 +60,11 @@ def open_view(settings: HeartbeatSettings) -> View:
     return HeartbeatView(open_store(settings, CODEC, warnings), ArchiveFile(path, warnings) if path else Archive())
 
 
-def active_tasks(tasks: Sequence[HeartbeatTask], left_out: int) -> JsonObject:
-    """Return the Pending and Running tasks in short form, the oldest first; ``left_out`` come after them."""
-    return render_list([_short(task) for task in tasks], len(tasks) + left_out)
-
-
-def summarize(service: HeartbeatService) -> str:
-    """Return the summary: what is Running, and what is Pending, the oldest first."""
-    counts = service.count_tasks()
-    sections = {
-        title: Section([_line(task) for task in service.oldest_tasks(status, MAX_SUMMED)], counts[status])
-        for title, status in _HEADINGS.items()
-    }
-    return render_summary(counts, sections, "task_list")
-
-
-def _line(task: HeartbeatTask, depth: int = 0) -> Line:
-    return Line(task.id, task.status.value, task.raw_user_request, depth=depth)
+def list_active(tasks: Collection[HeartbeatTask]) -> JsonObject:
+    """Return the Pending and Running tasks in short form, the oldest first."""
+    selection = Selection(states=ACTIVE)
+    shown = tasks.select(replace(selection, limit=MAX_LISTED))
+    return render_list([_short(task) for task in shown], tasks.count(selection))
 
 
 def _short(task: HeartbeatTask) -> JsonObject:

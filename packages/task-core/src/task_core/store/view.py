@@ -44,7 +44,7 @@ class StoreView(ABC, Generic[RecordT]):
 
     def count(self, tasks: Collection[RecordT]) -> dict[str, int]:
         """Return how many tasks have each status."""
-        return {status: tasks.count(Selection(states=(status,))) for status in self.statuses}
+        return {status: tasks.count(replace(self.listed, states=(status,))) for status in self.statuses}
 
     def section(self, tasks: Collection[RecordT], status: str, count: int, limit: int) -> Section:
         """Return the first of the ``count`` tasks with a status of ``headings``."""
