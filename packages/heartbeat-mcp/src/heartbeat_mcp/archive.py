@@ -20,7 +20,7 @@ from task_core.store import Collection, Transaction
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["Archive", "ArchiveFile", "append_file", "mark_archived"]
+__all__ = ["Archive", "ArchiveFile", "append_lines", "mark_archived"]
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it."""
@@ -102,12 +102,10 @@ class ArchiveFile(Archive):
         found: dict[str, HeartbeatTask] = {}
         bad = 0
         for line in self._lines(0):
-            try:
-                task = HeartbeatTask.model_validate_json(line)
-            except ValidationError:
+            if task := _parse(line):
+                found[task.id] = task
+            else:
                 bad += bool(line.strip())
-                continue
-            found[task.id] = task
         if bad:
             message = f"{self._path.name}: {bad} lines are not tasks and were skipped."
             self._warnings.add("archive lines", message)
@@ -120,9 +118,7 @@ class ArchiveFile(Archive):
         # After a failed save, the next one moves the same tasks again; their lines are in the file already.
         every = [task.to_json() for task in tasks]
         if lines := [line for line in every if line not in self._appended]:
-            # A line cut off by a power cut must not swallow the next one.
-            start = b"" if self._ends_whole() else b"\n"
-            append_file(self._path, start + b"".join(line + b"\n" for line in lines), fsync=self._fsync)
+            append_lines(self._path, b"".join(line + b"\n" for line in lines), fsync=self._fsync)
         self._appended = {*every}
         for task in tasks:
             work.remove(task.id)
@@ -140,7 +136,7 @@ class ArchiveFile(Archive):
         if place != self._place or status.st_size < self._read_to:
             self._ids, self._place, self._read_to = set(), place, 0
         for line in self._lines(self._read_to):
-            if not (line.endswith(b"\n") or _is_task(line)):
+            if not (line.endswith(b"\n") or _parse(line)):
                 break  # another process is still writing it
             self._read_to += len(line)
             if task_id := _read_id(line):
@@ -161,17 +157,6 @@ class ArchiveFile(Archive):
         else:
             self._warnings.settle("archive")
 
-    def _ends_whole(self) -> bool:
-        try:
-            require_regular(self._path.stat())
-            with self._path.open("rb") as file:
-                if not file.seek(0, 2):
-                    return True
-                file.seek(-1, 2)
-                return file.read(1) == b"\n"
-        except FileNotFoundError:
-            return True
-
     def _warn(self, error: OSError) -> None:
         message = f"{self._path.name} cannot be read ({describe(error)}); the tasks in it are not shown."
         self._warnings.add("archive", message)
@@ -182,23 +167,24 @@ def mark_archived(task: HeartbeatTask) -> HeartbeatTask:
     return task.changed(**{ARCHIVED: True})
 
 
-def _is_task(line: bytes) -> bool:
+def _parse(line: bytes) -> HeartbeatTask | None:
     try:
-        HeartbeatTask.model_validate_json(line)
+        return HeartbeatTask.model_validate_json(line)
     except ValidationError:
-        return False
-    return True
+        return None
 
 
-def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
-    """Append ``data`` to the file at ``path``, or make that, and sync it; after an ``OSError`` it is unchanged."""
+def append_lines(path: Path, data: bytes, *, fsync: bool = True) -> None:
+    """Append whole lines to the file at ``path``, or make that, and sync it; after an ``OSError`` it is unchanged."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
     except FileNotFoundError:
         write_new(path, data, fsync=fsync)
         return
     try:
         size = require_regular(os.fstat(descriptor)).st_size
+        if os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET) < size and os.read(descriptor, 1) != b"\n":
+            data = b"\n" + data  # a line cut off by a power cut must not swallow the next one
         try:
             write_all(descriptor, data, fsync=fsync)
         except BaseException:  # KeyboardInterrupt too: take back half a line, then raise again
