@@ -128,7 +128,7 @@ DISCOVER = line(request("server/discover", MODERN))
         ([], line(request("initialize", INITIALIZE | {"capabilities": {"experimental": {"x": 1}}}))),
         ([], line(request("initialize", INITIALIZE | {"capabilities": {"own": 7}}))),
         ([], line(request("initialize", INITIALIZE | {"clientInfo": {"name": "x", "version": "1", "icons": []}}))),
-        ([], line(request("initialize", INITIALIZE | {"capabilities": {"experimental": {"x": deep(60)}}}))),
+        ([], line(request("initialize", INITIALIZE | {"capabilities": {"extensions": {"x": deep(60)}}}))),
         ([], HELLO.replace(b'"capabilities": {}', b'"capabilities": {"experimental": {"x": {"y": NaN}}}')),
         ([], HELLO.replace(b'"capabilities": {}', b'"capabilities": {"experimental": {"x": {"y": 1e999}}}')),
         ([], line(request("server/discover", {"_meta": {}}))),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import chain
 from math import isinf
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +42,7 @@ class TooDeep(NotJson):
         super().__init__(f"nested deeper than {max_depth} levels")
 
 
-@dataclass(frozen=True, slots=True)
-class JsonReading:
+class JsonReading(NamedTuple):
     """The value of a JSON text, and what a strict reader objects to in it.
 
     If a key repeats, ``value`` holds its last value, and ``duplicate_keys`` names the key once.

@@ -13,8 +13,9 @@ import select
 import stat
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
+from task_core import strict_json
 from task_core.server.app_view import add_view
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ _KINDS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _FLAGS: Final = ("listChanged", "applyDefaults")
 """The members of capabilities that are true or false."""
 
-_MOST_BRACKETS: Final = 100
-"""A line with more of them may nest deeper than the SDK reads."""
+_MOST_LEVELS: Final = 50
+"""Levels of nesting in a line: the SDK may not read many more."""
 
 _PIPE_SIZE: Final = 65_536
 """Bytes that a pipe usually holds: so many are read at a time, and after as many in either direction the rest is left
@@ -193,22 +194,13 @@ def _is_watchable(descriptor: int) -> bool:
 
 
 def _parse(line: bytes) -> dict[str, Any]:
-    """Return the object in ``line``, or an empty one if a strict reader might object to it."""
-    if line.count(b"{") + line.count(b"[") > _MOST_BRACKETS:
-        return {}
+    """Return the object in ``line``, or an empty one if a strict reader objects to it."""
     try:
-        value = json.loads(line.decode(), object_pairs_hook=_refuse_duplicates)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # fails at a lone surrogate, too
-    except ValueError:
+        reading = strict_json.read(line, max_depth=_MOST_LEVELS)
+    except strict_json.NotJson:
         return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError
-    return members
+    is_sound = isinstance(reading.value, dict) and not reading.duplicate_keys and not reading.has_lone_surrogate
+    return cast("dict[str, Any]", reading.value) if is_sound else {}
 
 
 def _is_plain_client(info: object, capabilities: object) -> bool:
