@@ -273,6 +273,8 @@ async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> Handler
         return await call_next(_make_answerable(ctx) if ctx.method == "tools/call" else ctx)
     except ValidationError as error:
         raise as_mcp_error(explain_invalid(error, {})) from None
+    except TaskError as error:
+        raise as_mcp_error(error) from None
     except MCPError as error:
         code, data = error.error.code, error.error.data
         if code == INVALID_PARAMS and not data:

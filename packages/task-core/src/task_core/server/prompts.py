@@ -7,9 +7,8 @@ from typing import Final
 import mcp_types
 from mcp.server.context import ServerRequestContext
 
-from task_core.errors import InvalidArguments, TaskError, UnknownPrompt
+from task_core.errors import InvalidArguments, UnknownPrompt
 from task_core.fields import MAX_TEXT
-from task_core.server.faults import as_mcp_error
 from task_core.text import nearest
 
 __all__ = ["Prompt", "Prompts", "standard_prompts"]
@@ -61,7 +60,7 @@ def standard_prompts(
 
 
 class Prompts:
-    """Answers the requests of the protocol about prompts, in the order given; what fails is an ``MCPError``."""
+    """Answers the requests of the protocol about prompts, in the order given; what fails is a ``TaskError``."""
 
     def __init__(self, prompts: Sequence[Prompt]) -> None:
         self._prompts = {prompt.name: prompt for prompt in prompts}
@@ -76,13 +75,10 @@ class Prompts:
         self, _: ServerRequestContext[None], params: mcp_types.GetPromptRequestParams
     ) -> mcp_types.GetPromptResult:
         """Return the words of one prompt."""
-        try:
-            prompt = self._prompts.get(params.name)
-            if prompt is None:
-                raise UnknownPrompt(params.name, nearest(params.name, self._prompts))
-            content = mcp_types.TextContent(text=prompt.words(params.arguments or {}))
-        except TaskError as error:
-            raise as_mcp_error(error) from None
+        prompt = self._prompts.get(params.name)
+        if prompt is None:
+            raise UnknownPrompt(params.name, nearest(params.name, self._prompts))
+        content = mcp_types.TextContent(text=prompt.words(params.arguments or {}))
         return mcp_types.GetPromptResult(
             description=prompt.description, messages=[mcp_types.PromptMessage(role="user", content=content)]
         )

@@ -12,9 +12,9 @@ import mcp_types
 from mcp.server.context import ServerRequestContext
 from pydantic_core import to_json
 
-from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound, echo
+from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskNotFound, echo
 from task_core.server.app_view import VIEW_META, VIEW_TYPE, read_view, view_uri
-from task_core.server.faults import Workers, as_mcp_error
+from task_core.server.faults import Workers
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
 from task_core.store.base import WatchedStore
 
@@ -75,7 +75,7 @@ class TaskResources:
 
 
 class Resources:
-    """Answers the requests of the protocol about resources; failures raise ``MCPError``."""
+    """Answers the requests of the protocol about resources; failures raise ``TaskError``."""
 
     def __init__(self, tasks: TaskResources, workers: Workers) -> None:
         self._tasks = tasks
@@ -97,25 +97,18 @@ class Resources:
         self, _: ServerRequestContext[None], params: mcp_types.ReadResourceRequestParams
     ) -> mcp_types.ReadResourceResult:
         """Return the content of one resource."""
-        try:
-            content = await self._content(params.uri)
-        except TaskError as error:
-            raise as_mcp_error(error) from None
-        return mcp_types.ReadResourceResult(contents=[content])
+        return mcp_types.ReadResourceResult(contents=[await self._content(params.uri)])
 
     async def complete(
         self, _: ServerRequestContext[None], params: mcp_types.CompleteRequestParams
     ) -> mcp_types.CompleteResult:
         """Return the ids that begin with what was typed, in alphabetical order; none for prompts."""
-        try:
-            if isinstance(params.ref, mcp_types.PromptReference):
-                return mcp_types.CompleteResult(completion=mcp_types.Completion(values=[]))
-            if params.ref.uri != TASK_URI:
-                raise ResourceNotFound(params.ref.uri, [TASK_URI])
-            look = partial(self._tasks.ids or self._ids, params.argument.value, _MAX_VALUES + 1)
-            ids = await self._workers.run("Completing an id", look)
-        except TaskError as error:
-            raise as_mcp_error(error) from None
+        if isinstance(params.ref, mcp_types.PromptReference):
+            return mcp_types.CompleteResult(completion=mcp_types.Completion(values=[]))
+        if params.ref.uri != TASK_URI:
+            raise ResourceNotFound(params.ref.uri, [TASK_URI])
+        look = partial(self._tasks.ids or self._ids, params.argument.value, _MAX_VALUES + 1)
+        ids = await self._workers.run("Completing an id", look)
         return mcp_types.CompleteResult(
             completion=mcp_types.Completion(values=ids[:_MAX_VALUES], has_more=len(ids) > _MAX_VALUES)
         )

@@ -28,7 +28,7 @@ from starlette.requests import Request
 
 from task_core.errors import InvalidArguments, ResourceNotFound, TaskError
 from task_core.fields import MAX_LINE
-from task_core.server.faults import Workers, as_mcp_error
+from task_core.server.faults import Workers
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_task_uri
 from task_core.store import Collection as Records
 from task_core.store.base import WatchedStore
@@ -49,7 +49,7 @@ _ABOUT_MANY: Final = (LIST_URI, SUMMARY_URI)
 
 
 class Subscriptions:
-    """Knows who wants notifications, and sends them; an impossible or excessive request raises ``MCPError``.
+    """Knows who wants notifications, and sends them; an impossible or excessive request raises ``TaskError``.
 
     ``on_subscribers_changed`` is called with True when the first client wants them, with False when none does any more.
     """
@@ -108,7 +108,7 @@ class Subscriptions:
             self._turn_to(context)
             _refuse_excess("uri", [params.uri], len(self._subscribed | {params.uri}))
             if params.uri not in _ABOUT_MANY and parse_task_uri(params.uri) is None:
-                raise as_mcp_error(ResourceNotFound(params.uri, (*_ABOUT_MANY, TASK_URI)))
+                raise ResourceNotFound(params.uri, (*_ABOUT_MANY, TASK_URI))
             await self._begin()
             self._subscribed |= {params.uri}
             self._count()
@@ -169,8 +169,10 @@ class Subscriptions:
     async def _publish(self, events: Sequence[ServerEvent]) -> None:
         for event in events:
             await self._bus.publish(event)
-            if self._subscriber and self._subscribed:
-                await self._tell_subscriber(self._subscriber, event)
+            if self._subscriber and self._subscribed and isinstance(event, ResourcesListChanged):
+                await self._subscriber.send_resource_list_changed()
+            elif self._subscriber and isinstance(event, ResourceUpdated) and event.uri in self._subscribed:
+                await self._subscriber.send_resource_updated(event.uri)
 
     def _turn_to(self, context: ServerRequestContext[None]) -> None:
         if isinstance(context.request, Request):
@@ -203,12 +205,6 @@ class Subscriptions:
         moved = {uri for uri, name in wanted.items() if is_any or name in concerned}
         return _events(moved, resized=before != self._number or is_reset)
 
-    async def _tell_subscriber(self, session: ServerSession, event: ServerEvent) -> None:
-        if isinstance(event, ResourcesListChanged):
-            await session.send_resource_list_changed()
-        elif isinstance(event, ResourceUpdated) and event.uri in self._subscribed:
-            await session.send_resource_updated(event.uri)
-
 
 def _events(moved: set[str], *, resized: bool) -> list[ServerEvent]:
     events: list[ServerEvent] = [ResourceUpdated(uri) for uri in (*_ABOUT_MANY, *sorted(moved))]
@@ -226,6 +222,6 @@ def _add_ancestors(records: Records[Any], changed: set[str]) -> set[str]:
 def _refuse_excess(field: str, uris: Sequence[str], count: int) -> None:
     """Refuse ``uris`` if they would make ``count`` in all and that is too many, or if one is too long."""
     if count > MAX_SUBSCRIPTIONS:
-        raise as_mcp_error(InvalidArguments([(field, f"subscribe to at most {MAX_SUBSCRIPTIONS:,} resources")]))
+        raise InvalidArguments([(field, f"subscribe to at most {MAX_SUBSCRIPTIONS:,} resources")])
     if any(len(uri) > _LONGEST_URI for uri in uris):
-        raise as_mcp_error(InvalidArguments([(field, f"the URI of a task has at most {_LONGEST_URI:,} characters")]))
+        raise InvalidArguments([(field, f"the URI of a task has at most {_LONGEST_URI:,} characters")])
