@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from tempfile import TemporaryDirectory
 
@@ -40,7 +40,7 @@ def open_client(
     open for the tests to come: its event loop and its threads take longer to start than most tests to run.
     """
     if _lent:
-        with _client(build_app(settings, clock, CHEAP), address, raises=raises) as client:
+        with closing(build_app(settings, clock, CHEAP)) as app, _client(app, address, raises=raises) as client:
             yield client
         return
     app, database = _shared(), open_database(settings.database_url)

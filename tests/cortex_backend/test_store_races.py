@@ -166,7 +166,7 @@ def test_a_repeat_in_another_process_waits_and_gets_the_first_answer(shared: Ser
     answers: list[Creation] = []
 
     def repeat() -> None:
-        answers.append(others.run(shared.owner, *REQUEST, lambda _: Creation(body="second")))
+        answers.append(others.run(shared.owner, *REQUEST, lambda _: Creation(body="second", project_id=shared.project)))
 
     with in_background() as run:
 

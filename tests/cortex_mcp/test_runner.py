@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner, RunnerClosed
+from cortex_mcp.errors import RunnerClosed
+from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner
 from tests.core.listening import let_others_run, until
 from tests.cortex_mcp.ctx_fixture import is_running
 

@@ -11,8 +11,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
-from cortex_mcp.errors import CtxError
-from cortex_mcp.runner import RunnerClosed
+from cortex_mcp.errors import CtxError, RunnerClosed
 from cortex_mcp.watch import FIRST_PAUSE, LONGEST_PAUSE, EventWatch
 from task_core.server.overview import LIST_URI, SUMMARY_URI
 from task_core.warning_list import WarningList

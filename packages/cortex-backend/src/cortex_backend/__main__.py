@@ -69,10 +69,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("migrate", help="bring the database up to date").set_defaults(run=_migrate)
     user = commands.add_parser("user", help="add, disable, or give another password to a user")
     actions = user.add_subparsers(required=True, metavar="ACTION")
-    for action, run, text in (
-        ("add", _add_user, "add a user, or enable a disabled one again"),
-        ("disable", _disable_user, "refuse a user's logins, and end all sessions"),
-        ("password", _set_password, "give a user another password, and end all sessions"),
+    for action, text in (
+        ("add", "add a user, or enable a disabled one again"),
+        ("disable", "refuse a user's logins, and end all sessions"),
+        ("password", "give a user another password, and end all sessions"),
     ):
         command = actions.add_parser(action, help=text)
         command.add_argument("email", metavar="EMAIL")
@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--name", default="", help="the name that others see (default: from the e-mail)")
         if action != "disable":
             command.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
-        command.set_defaults(run=run)
+        command.set_defaults(run=_change_user, action=action)
     return parser
 
 
@@ -102,28 +102,19 @@ def _migrate(settings: BackendSettings, _: argparse.Namespace) -> None:
     print("The database is up to date.")
 
 
-def _add_user(settings: BackendSettings, options: argparse.Namespace) -> None:
-    password = _ask_password(options)
+def _change_user(settings: BackendSettings, options: argparse.Namespace) -> None:
+    password = "" if options.action == "disable" else _ask_password(options)
     with closing(open_database(settings.database_url)) as database:
-        user_id = _accounts(database).add(options.email, options.name, password)
-    print(f"Added user {user_id}.")
-
-
-def _disable_user(settings: BackendSettings, options: argparse.Namespace) -> None:
-    with closing(open_database(settings.database_url)) as database:
-        _accounts(database).disable(options.email)
-    print("Disabled the user, and ended all sessions.")
-
-
-def _set_password(settings: BackendSettings, options: argparse.Namespace) -> None:
-    password = _ask_password(options)
-    with closing(open_database(settings.database_url)) as database:
-        _accounts(database).set_password(options.email, password)
-    print("Changed the password, and ended all sessions.")
-
-
-def _accounts(database: CortexDatabase) -> Accounts:
-    return Accounts(database, Passwords(), utc_now)
+        accounts = Accounts(database, Passwords(), utc_now)
+        if options.action == "add":
+            done = f"Added user {accounts.add(options.email, options.name, password)}."
+        elif options.action == "disable":
+            accounts.disable(options.email)
+            done = "Disabled the user, and ended all sessions."
+        else:
+            accounts.set_password(options.email, password)
+            done = "Changed the password, and ended all sessions."
+    print(done)
 
 
 def _ask_password(options: argparse.Namespace) -> str:

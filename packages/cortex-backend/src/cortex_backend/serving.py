@@ -108,7 +108,7 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
             app,
             http=_TimelyConnection,
             ws="none",
-            lifespan="on",
+            lifespan="off",
             log_config=None,
             access_log=False,
             proxy_headers=False,

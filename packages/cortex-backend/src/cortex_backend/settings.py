@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 __all__ = ["BackendSettings", "SettingsError", "describe_settings", "load_settings"]
-
-_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def _default_url() -> str:
@@ -44,7 +42,11 @@ class BackendSettings(BaseSettings):
         NoDecode,
         Field(description="Addresses or networks, by comma, whose X-Forwarded-For counts."),
     ] = ()
-    log_level: Annotated[str, Field(description=f"Lowest level to log: {', '.join(_LEVELS)}.")] = "WARNING"
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"],
+        BeforeValidator(str.upper),
+        Field(description="Lowest level to log: DEBUG, INFO, WARNING, ERROR, CRITICAL."),
+    ] = "WARNING"
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod
@@ -52,13 +54,6 @@ class BackendSettings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(ip_network(word.strip()) for word in value.split(",") if word.strip())
-
-    @field_validator("log_level")
-    @classmethod
-    def _check_level(cls, name: str) -> str:
-        if name.upper() not in _LEVELS:
-            raise ValueError("give the name of a level")
-        return name.upper()
 
     @property
     def is_sqlite(self) -> bool:

@@ -14,6 +14,7 @@ __all__ = [
     "STDERR_LIMIT",
     "CtxError",
     "CtxRefused",
+    "RunnerClosed",
     "ctx_failed",
     "ctx_timeout",
     "render_failure",
@@ -63,6 +64,13 @@ class CtxError(TaskError):
     def code(self) -> str:
         """The code in the table."""
         return self._code
+
+
+class RunnerClosed(CtxError):
+    """The server ends, and so do the programs."""
+
+    def __init__(self) -> None:
+        super().__init__("CtxFailed", {"exit_code": None, "stderr": ""}, why="the server ends")
 
 
 def ctx_failed(why: str, exit_code: int | None = None, stderr: str = "") -> CtxError:

@@ -14,7 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, NamedTuple, TypeVar, cast
 
-__all__ = ["MAX_OUTPUT", "OutputTooLong", "ProgramResult", "ProgramRun", "Runner", "RunnerClosed"]
+from cortex_mcp.errors import RunnerClosed
+
+__all__ = ["MAX_OUTPUT", "OutputTooLong", "ProgramResult", "ProgramRun", "Runner"]
 
 ResultT = TypeVar("ResultT")
 
@@ -45,10 +47,6 @@ If its input ends without that, the session gets SIGTERM, and after three second
 
 class OutputTooLong(Exception):
     """The program wrote more than ``MAX_OUTPUT`` bytes, and was ended."""
-
-
-class RunnerClosed(Exception):
-    """The server ends, and so do the programs."""
 
 
 class ProgramRun(NamedTuple):

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 from cortex_mcp.arguments import MAX_TASK_ID, parse_task_id
 from cortex_mcp.errors import CtxError, CtxRefused, ctx_failed, ctx_timeout
 from cortex_mcp.finder import CtxFinder, FoundCtx, parse_answer
-from cortex_mcp.runner import MAX_OUTPUT, OutputTooLong, ProgramResult, ProgramRun, Runner, RunnerClosed
+from cortex_mcp.runner import MAX_OUTPUT, OutputTooLong, ProgramResult, ProgramRun, Runner
 from cortex_mcp.settings import CortexMcpSettings
 from cortex_mcp.tool_results import CtxAnswer, CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTask, CtxTaskPage
 from task_core.bounds import MAX_PAGE, take_fitting
@@ -102,7 +102,7 @@ class CortexService:
     async def follow_events(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield each line of ``ctx events --follow``, from the event ``after`` on, until it ends."""
         environment = build_environment(self._settings.cortex_list_timeout)
-        found = await self._find(environment)
+        found = await self._finder.find(environment)
         options = [] if after is None else [f"--after={after}"]
         argv = (str(found.path), "events", "--follow", "--json", *options)
         environment["CTX_TIMEOUT"] = ""  # it follows for as long as somebody listens
@@ -111,17 +111,17 @@ class CortexService:
 
     async def check(self, *words: str) -> dict[str, JsonValue]:
         """Return the answer of ``ctx`` with these words, whatever its shape."""
-        return await self._carry_out(words, self._locate(None), self._settings.cortex_list_timeout)
+        return (await self._read(CtxAnswer, words)).model_dump()
 
     async def find_ctx(self) -> FoundCtx:
         """Return the ``ctx`` that is run."""
-        return await self._find(build_environment(self._settings.cortex_list_timeout))
+        return await self._finder.find(build_environment(self._settings.cortex_list_timeout))
 
     async def _read(
         self, answer: type[AnswerT], words: Sequence[str], directory: str | None = None, options: Sequence[str] = ()
     ) -> AnswerT:
         seconds = self._settings.cortex_list_timeout
-        return _check(answer, await self._carry_out(words, self._locate(directory), seconds, options=options))
+        return await self._carry_out(answer, words, self._locate(directory), seconds, options=options)
 
     async def _change(
         self,
@@ -132,34 +132,32 @@ class CortexService:
         options: Sequence[str] = (),
     ) -> AnswerT:
         folder = self._locate(directory)
-        turn = self._turns.setdefault(folder, asyncio.Lock())
-        async with turn:
+        async with self._turns.setdefault(folder, asyncio.Lock()):
             seconds = self._settings.cortex_git_timeout
-            return _check(answer, await self._carry_out(words, folder, seconds, message, options))
+            return await self._carry_out(answer, words, folder, seconds, message, options)
 
     async def _carry_out(
-        self, words: Sequence[str], directory: Path, seconds: float, message: str = "", options: Sequence[str] = ()
-    ) -> dict[str, JsonValue]:
+        self,
+        answer: type[AnswerT],
+        words: Sequence[str],
+        directory: Path,
+        seconds: float,
+        message: str = "",
+        options: Sequence[str] = (),
+    ) -> AnswerT:
         environment = build_environment(seconds)
-        found = await self._find(environment)
+        found = await self._finder.find(environment)
         argv = (str(found.path), *words, "--json", *options)
         program = ProgramRun(argv, directory, environment, seconds, message.encode())
         try:
-            return _parse(await self._runner.run(program))
+            result = await self._runner.run(program)
         except TimeoutError:
             raise ctx_timeout(" ".join(("ctx", *words)), seconds) from None
         except OutputTooLong:
             raise ctx_failed(f"it wrote more than {MAX_OUTPUT // 2**20} MiB") from None
-        except RunnerClosed:
-            raise _ending() from None
         except OSError as error:
             raise ctx_failed(f"it cannot be started ({os.strerror(error.errno or 0)})") from None
-
-    async def _find(self, environment: Mapping[str, str]) -> FoundCtx:
-        try:
-            return await self._finder.find(environment)
-        except RunnerClosed:
-            raise _ending() from None
+        return _check(answer, _parse(result))
 
     def _locate(self, directory: str | None) -> Path:
         """Return the folder that a call names, without links."""
@@ -208,7 +206,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _ending() -> CtxError:
-    return ctx_failed("the server ends")

@@ -2,18 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Final, Protocol
+from typing import Final
 
 from pydantic import JsonValue
 
+from cortex_mcp.errors import RunnerClosed
 from cortex_mcp.finder import parse_answer
-from cortex_mcp.runner import RunnerClosed
 from task_core.errors import TaskError
 from task_core.warning_list import WarningList
 
-__all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "EventWatch", "Notify"]
+__all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "EventWatch"]
 
 FIRST_PAUSE: Final = 1.0
 """Seconds until the events are followed again; twice as many each time that nothing came."""
@@ -27,18 +27,17 @@ _CAUSE: Final = "events"
 _log = logging.getLogger(__name__)
 
 
-class Notify(Protocol):
-    """Notifies clients that tasks have changed, as ``TaskServer.changed`` does."""
-
-    async def __call__(self, *ids: str, resized: bool = False) -> None:
-        """Notify them of the tasks with these ids, and perhaps of how many there are."""
-
-
 class EventWatch:
-    """Runs ``ctx events --follow`` while it is wanted, and restarts it if it ends; otherwise there is no process."""
+    """Runs ``ctx events --follow`` while it is wanted, and restarts it if it ends; otherwise there is no process.
+
+    ``notify`` is ``TaskServer.changed``, or takes what it takes.
+    """
 
     def __init__(
-        self, follow: Callable[[int | None], AsyncIterator[bytes]], notify: Notify, warnings: WarningList
+        self,
+        follow: Callable[[int | None], AsyncIterator[bytes]],
+        notify: Callable[..., Awaitable[None]],
+        warnings: WarningList,
     ) -> None:
         self._follow = follow
         self._notify = notify

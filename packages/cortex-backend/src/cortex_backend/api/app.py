@@ -1,8 +1,6 @@
 """The application: its services, its endpoints, and one form for all errors (CX-20, CX-23)."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -58,7 +56,7 @@ class CortexApp(FastAPI):
 
 
 def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2Hasher | None = None) -> CortexApp:
-    """Return the application over the database that ``settings`` name; it closes the database when it ends.
+    """Return the application over the database that ``settings`` name; whoever gets it closes it.
 
     ``clock`` returns the present moment in UTC, and ``hasher`` sets the cost of passwords. It raises
     ``DatabaseRefused``, or ``SettingsError`` if no keys can be used.
@@ -70,11 +68,6 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         database.close()
         raise
 
-    @asynccontextmanager
-    async def close_at_end(ending: CortexApp) -> AsyncIterator[None]:
-        yield
-        ending.close()
-
     app = CortexApp(
         title="Cortex",
         version=version("cortex-tasks-backend"),
@@ -84,7 +77,6 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name.removeprefix("_"),
-        lifespan=close_at_end,
     )
     app.state.settings = settings
     app.state.database = database

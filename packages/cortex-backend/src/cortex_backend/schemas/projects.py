@@ -30,6 +30,7 @@ __all__ = [
     "PageOfProjects",
     "ProjectDraft",
     "ProjectLabel",
+    "ProjectOfTask",
     "ProjectPatch",
     "ProjectView",
 ]
@@ -53,13 +54,23 @@ class ProjectPatch(ClosedModel):
     default_branch: RefName = Field(default_factory=str)
 
 
-class ProjectView(AnswerModel):
-    """A project; ``role`` is what the caller may do there, ``version`` grows with every change."""
+class ProjectLabel(AnswerModel):
+    """The part of a project that an invited person may see."""
 
     id: int = Field(examples=[7])
     name: str = Field(examples=["App"])
+
+
+class ProjectOfTask(ProjectLabel):
+    """The project of a task, as far as git needs it."""
+
     repository_url: str | None
     default_branch: str = Field(examples=["main"])
+
+
+class ProjectView(ProjectOfTask):
+    """A project; ``role`` is what the caller may do there, ``version`` grows with every change."""
+
     role: MemberRole
     version: int = Field(examples=[1])
     created_at: datetime
@@ -83,13 +94,6 @@ class InvitationQuery(LongPageQuery):
     """Query for the invitations to a project of the caller's, or without one for those to the caller."""
 
     project_id: Id | None = None
-
-
-class ProjectLabel(AnswerModel):
-    """The part of a project that an invited person may see."""
-
-    id: int = Field(examples=[7])
-    name: str = Field(examples=["App"])
 
 
 class InvitationView(AnswerModel):

@@ -22,13 +22,13 @@ from cortex_backend.schemas.common import (
     VisibleText,
     WebUrl,
 )
+from cortex_backend.schemas.projects import ProjectOfTask
 
 __all__ = [
     "CommentDraft",
     "CommentView",
     "PageOfComments",
     "PageOfTasks",
-    "ProjectOfTask",
     "PullRequestPatch",
     "PullRequestView",
     "TaskDraft",
@@ -91,15 +91,6 @@ class TaskQuery(PageQuery):
     type: list[TaskType] = Field(default_factory=list)
     priority: list[TaskPriority] = Field(default_factory=list)
     q: Annotated[PlainText, Field(max_length=200, description="Text in the title or description, in any case.")] = ""
-
-
-class ProjectOfTask(AnswerModel):
-    """The project of a task, as far as git needs it."""
-
-    id: int = Field(examples=[7])
-    name: str = Field(examples=["App"])
-    repository_url: str | None
-    default_branch: str = Field(examples=["main"])
 
 
 class PullRequestView(AnswerModel):

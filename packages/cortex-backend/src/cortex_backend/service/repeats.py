@@ -26,8 +26,8 @@ class Creation(BaseModel):
     """The answer to a request that created something in a project; ``is_replayed`` is whether an earlier one did."""
 
     body: str
-    project_id: int = 0
-    """The project whose members may see the answer; 0 in an answer that an older program kept."""
+    project_id: int
+    """The project whose members may see the answer."""
     location: str | None = None
     version: int = 1
     is_replayed: bool = False

@@ -10,10 +10,10 @@ from cortex_backend.models import MAX_TASKS, CommentRow, TaskRow
 from cortex_backend.problems import limit_reached, require
 from cortex_backend.schemas.common import PageQuery, UserName
 from cortex_backend.schemas.events import EventList, EventQuery, EventView
+from cortex_backend.schemas.projects import ProjectOfTask
 from cortex_backend.schemas.tasks import (
     CommentDraft,
     CommentView,
-    ProjectOfTask,
     PullRequestView,
     TaskDraft,
     TaskPatch,
