@@ -1,13 +1,11 @@
 """Access tokens: signed, good for minutes, and checked without asking anybody (CX-30)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from secrets import token_urlsafe
 from typing import Final, NamedTuple
 
 import jwt
-
-from cortex_backend.security.keys import SigningKey
 
 __all__ = ["ACCESS_SECONDS", "AccessTokens", "Claims"]
 
@@ -33,11 +31,10 @@ class Claims(NamedTuple):
 
 
 class AccessTokens:
-    """Signs access tokens with the first of ``keys``, and accepts those that any of them signed."""
+    """Signs access tokens with the first of ``keys``, secrets by name, and accepts those that any of them signed."""
 
-    def __init__(self, keys: Sequence[SigningKey]) -> None:
-        self._signing = keys[0]
-        self._secrets = {key.name: key.secret for key in keys}
+    def __init__(self, keys: Mapping[str, bytes]) -> None:
+        self._keys = keys
 
     def sign(self, claims: Claims, now: datetime) -> str:
         """Return a token that is good for ``ACCESS_SECONDS`` from ``now``."""
@@ -52,15 +49,15 @@ class AccessTokens:
             "jti": token_urlsafe(16),
             "gen": claims.generation,
         }
-        headers = {"typ": _TYPE, "kid": self._signing.name}
-        return jwt.encode(payload, self._signing.secret, _ALGORITHM, headers)
+        name, secret = next(iter(self._keys.items()))
+        return jwt.encode(payload, secret, _ALGORITHM, {"typ": _TYPE, "kid": name})
 
     def read(self, token: str, now: datetime) -> Claims | None:
         """Return what ``token`` says, or None if it is not one of ours that is good at ``now``."""
         # The times are checked below, against the clock of the backend.
         options: jwt.types.Options = {"require": _CLAIMS, "verify_exp": False, "verify_iat": False}
         # Reading the name of the key first would parse the token twice, and there are one or two keys.
-        for name, secret in self._secrets.items():
+        for name, secret in self._keys.items():
             try:
                 found = jwt.decode_complete(
                     token, secret, algorithms=[_ALGORITHM], audience=_AUDIENCE, issuer=_ISSUER, options=options

@@ -4,25 +4,18 @@ import os
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, NamedTuple
+from typing import Final
 
 from cortex_backend.settings import BackendSettings, SettingsError
 
-__all__ = ["SigningKey", "load_keys"]
+__all__ = ["load_keys"]
 
 _KEY_BYTES: Final = 32
 """Bytes that a key must have: as many as the digest of HS256."""
 
 
-class SigningKey(NamedTuple):
-    """One key, and the name by which a token says which one signed it."""
-
-    name: str
-    secret: bytes
-
-
-def load_keys(settings: BackendSettings) -> tuple[SigningKey, ...]:
-    """Return the keys, the one that signs first; with SQLite, make the file of keys if there are none yet.
+def load_keys(settings: BackendSettings) -> dict[str, bytes]:
+    """Return the keys by name, the one that signs first; with SQLite, make the file of keys if there are none yet.
 
     Raises ``SettingsError`` if the file has no key or a key that is too short, or if other users can read it.
     """
@@ -41,11 +34,11 @@ def load_keys(settings: BackendSettings) -> tuple[SigningKey, ...]:
         raise SettingsError(f"{path}, which holds the keys, cannot be used: {error.strerror}.") from None
 
 
-def _parse(text: str, source: str) -> tuple[SigningKey, ...]:
+def _parse(text: str, source: str) -> dict[str, bytes]:
     secrets = [word.strip().encode() for word in text.split(",") if word.strip()]
     if not secrets or any(len(secret) < _KEY_BYTES for secret in secrets):
         raise SettingsError(f"{source} must hold keys of {_KEY_BYTES} bytes or more, separated by commas.")
-    return tuple(SigningKey(sha256(b"cortex key name:" + secret).hexdigest()[:16], secret) for secret in secrets)
+    return {sha256(b"cortex key name:" + secret).hexdigest()[:16]: secret for secret in secrets}
 
 
 def _make(path: Path) -> None:

@@ -6,12 +6,7 @@ from typing import NamedTuple, Self
 
 from typing_extensions import override
 
-__all__ = ["RefreshToken", "new_family"]
-
-
-def new_family() -> str:
-    """Return what all refresh tokens of a new session begin with."""
-    return token_urlsafe(16)
+__all__ = ["RefreshToken"]
 
 
 class RefreshToken(NamedTuple):
@@ -26,9 +21,9 @@ class RefreshToken(NamedTuple):
     secret: str
 
     @classmethod
-    def new(cls, family: str, generation: int) -> Self:
-        """Return a new token."""
-        return cls(family, generation, token_urlsafe(32))
+    def new(cls, family: str = "", generation: int = 1) -> Self:
+        """Return a new token, the first of a session unless it has a ``family``."""
+        return cls(family or token_urlsafe(16), generation, token_urlsafe(32))
 
     @classmethod
     def parse(cls, text: str) -> Self | None:

@@ -1,9 +1,10 @@
 """Logging in, staying logged in, and logging out (CX-30 to CX-35)."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Final, TypeVar
+from typing import Final
 
 from sqlalchemy.orm import Session
 
@@ -16,7 +17,7 @@ from cortex_backend.problems import Problem, not_authenticated, too_many_request
 from cortex_backend.schemas.logins import SessionEnd, SessionList, SessionView, TokenAnswer, UserView
 from cortex_backend.security.access import AccessTokens, Claims
 from cortex_backend.security.passwords import Passwords
-from cortex_backend.security.refresh import RefreshToken, new_family
+from cortex_backend.security.refresh import RefreshToken
 from cortex_backend.service.rates import RequestRates
 from cortex_backend.store.attempts import add_failure, blocked_until
 from cortex_backend.store.events import NewEvent, add_events
@@ -32,8 +33,6 @@ from cortex_backend.store.people import (
 from cortex_backend.store.rows import add_row
 
 __all__ = ["LIFETIME", "MAX_SESSIONS", "Logins"]
-
-ResultT = TypeVar("ResultT")
 
 LIFETIME: Final = timedelta(days=90)
 """The longest life of a session, however often it is used (CX-31)."""
@@ -58,34 +57,31 @@ class Logins:
     def log_in(self, email: str, password: str, device: str, address: str) -> TokenAnswer:
         """Return the tokens of a new session on ``device``; raise ``InvalidCredentials`` or ``TooManyRequests``."""
         now = self._clock()
-        token = RefreshToken.new(new_family(), 1)
-
-        def begin(db: Session, user: UserRow) -> tuple[SessionRow, UserRow]:
-            for old in live_sessions(db, user.id, now)[MAX_SESSIONS - 1 :]:
-                end_session(db, old, EventKind.SESSION_REVOKED, now)
-            session = SessionRow(
-                id=token.session_id,
-                user_id=user.id,
-                device=device,
-                created_at=now,
-                used_at=now,
-                ends_at=now + LIFETIME,
-                generation=token.generation,
-                refresh_hash=token.digest,
-            )
-            add_row(db, session)
-            add_events(db, Caller(user.id, session.id), now, NewEvent(EventKind.LOGIN))
-            return session, user
-
-        found = self._check(email, password, address, begin)
-        if found is None:
+        token = RefreshToken.new()
+        with self._checked(email, password, address) as (db, user):
+            if user is not None:
+                for old in live_sessions(db, user.id, now)[MAX_SESSIONS - 1 :]:
+                    end_session(db, old, EventKind.SESSION_REVOKED, now)
+                session = SessionRow(
+                    id=token.session_id,
+                    user_id=user.id,
+                    device=device,
+                    created_at=now,
+                    used_at=now,
+                    ends_at=now + LIFETIME,
+                    generation=token.generation,
+                    refresh_hash=token.digest,
+                )
+                add_row(db, session)
+                add_events(db, Caller(user.id, session.id), now, NewEvent(EventKind.LOGIN))
+                answer = self._tokens_for(session, user, token, now)
+        if user is None:
             raise Problem("InvalidCredentials")
-        return self._tokens_for(*found, token, now)
+        return answer
 
-    def _check(
-        self, email: str, password: str, address: str, proceed: Callable[[Session, UserRow], ResultT]
-    ) -> ResultT | None:
-        """Return what ``proceed`` returns if the password is right, else None; the failure is kept."""
+    @contextmanager
+    def _checked(self, email: str, password: str, address: str) -> Iterator[tuple[Session, UserRow | None]]:
+        """Yield a transaction with the user if the password is right, else with None; the failure is kept."""
         now, email = self._clock(), fold_email(email)
         with self._database.read() as db:
             _refuse_if_blocked(db, email, address, now)
@@ -96,11 +92,12 @@ class Logins:
             # Others may have failed meanwhile, or the user may have been changed.
             _refuse_if_blocked(db, email, address, now)
             user = find_user(db, email)
-            if not (is_right and user and user.is_active and user.password_hash == kept):
+            if is_right and user and user.is_active and user.password_hash == kept:
+                user.password_hash = better or user.password_hash
+                yield db, user
+            else:
                 add_failure(db, email, address, now)
-                return None
-            user.password_hash = better or user.password_hash
-            return proceed(db, user)
+                yield db, None
 
     def refresh(self, text: str) -> TokenAnswer | None:
         """Return new tokens for a refresh token, which stays good until one of the new ones is used (CX-32).
@@ -174,14 +171,13 @@ class Logins:
             _refuse_if_blocked(db, email, address, now)  # hashing takes long, and is not for somebody who is blocked
         better = self._passwords.hash(new)
 
-        def change(db: Session, user: UserRow) -> UserRow:
-            user.password_hash = better
-            for session in live_sessions(db, user.id, now):
-                if session.id != caller.session_id:
-                    end_session(db, session, EventKind.SESSION_REVOKED, now)
-            return user
-
-        if self._check(email, old, address, change) is None:
+        with self._checked(email, old, address) as (db, user):
+            if user is not None:
+                user.password_hash = better
+                for session in live_sessions(db, user.id, now):
+                    if session.id != caller.session_id:
+                        end_session(db, session, EventKind.SESSION_REVOKED, now)
+        if user is None:
             raise Problem("WrongPassword")
 
     def _tokens_for(self, session: SessionRow, user: UserRow, refresh: RefreshToken, now: datetime) -> TokenAnswer:

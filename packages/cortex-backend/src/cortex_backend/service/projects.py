@@ -107,7 +107,7 @@ class Projects:
             else:
                 _find_owned(session, caller, project_id)
             member = _lock_member(session, project_id, user_id, None)
-            store.remove_member(session, project_id, user_id)
+            store.set_role(session, project_id, user_id, None)
             released = release_tasks(session, project_id, user_id, SETTLED, self._clock())
             self._record(session, caller, project_id, member, None, released)
 

@@ -26,7 +26,6 @@ __all__ = [
     "lock_project",
     "put_invitation",
     "remove_invitations_by",
-    "remove_member",
     "set_role",
     "take_invitation",
     "take_task_place",
@@ -130,16 +129,11 @@ def add_member(session: Session, project_id: int, user_id: int, role: str) -> No
     add_row(session, MembershipRow(project_id=project_id, user_id=user_id, role=role))
 
 
-def set_role(session: Session, project_id: int, user_id: int, role: MemberRole) -> None:
-    """Give a member of a project another role."""
+def set_role(session: Session, project_id: int, user_id: int, role: MemberRole | None) -> None:
+    """Give a member of a project another role, or with None end the membership."""
     is_member = (MembershipRow.project_id == project_id) & (MembershipRow.user_id == user_id)
-    session.execute(update(MembershipRow).where(is_member).values(role=role.value))
-
-
-def remove_member(session: Session, project_id: int, user_id: int) -> None:
-    """End the membership of a user in a project."""
-    is_member = (MembershipRow.project_id == project_id) & (MembershipRow.user_id == user_id)
-    session.execute(delete(MembershipRow).where(is_member))
+    change = update(MembershipRow).values(role=role.value) if role else delete(MembershipRow)
+    session.execute(change.where(is_member))
 
 
 def _is_addressed_to(user_id: int) -> ColumnElement[bool]:
