@@ -46,11 +46,7 @@ def config_folder(environment: Mapping[str, str], platform: str = sys.platform) 
 
 
 def deadline_of(environment: Mapping[str, str]) -> Deadline:
-    """Return the deadline that ``CTX_TIMEOUT`` sets, in seconds; without it there is none.
-
-    Raises:
-        InvalidUsage: it is not a positive number.
-    """
+    """Return the deadline of ``CTX_TIMEOUT``, in seconds, or none; raise ``InvalidUsage`` if it is not positive."""
     value = environment.get("CTX_TIMEOUT")
     if not value:
         return Deadline()
@@ -64,10 +60,9 @@ def deadline_of(environment: Mapping[str, str]) -> Deadline:
 
 
 def server_origin(url: str, name: str) -> str:
-    """Return the origin of the server at ``url``, which the option or setting ``name`` gives (CX-61).
+    """Return the origin of the server at ``url``, the value of the option or setting ``name`` (CX-61).
 
-    Raises:
-        InvalidUsage: a token may not be sent there, or the URL is more than an origin.
+    Raise ``InvalidUsage`` if a token may not be sent there, or if the URL is more than an origin.
     """
     try:
         origin = origin_of(url)
@@ -87,11 +82,7 @@ def check_key(key: str) -> None:
 
 
 def parse_setting(key: str, text: str) -> object:
-    """Return the value that ``text`` is for the setting ``key``.
-
-    Raises:
-        InvalidUsage: there is no such setting, or it cannot have this value.
-    """
+    """Return the value that ``text`` is for ``key``; raise ``InvalidUsage`` if the key or the value is wrong."""
     check_key(key)
     if key == "url":
         return server_origin(text, "url")
@@ -111,11 +102,7 @@ class ConfigFile:
         self._path = folder / _FILE
 
     def settings(self) -> Settings:
-        """Return all settings, with the defaults of those that are not set.
-
-        Raises:
-            CortexError: the file cannot be read, or it is not a file of settings.
-        """
+        """Return all settings, defaults included; raise ``InvalidUsage`` if the file has anything else."""
         found = read_json_object(self._path) or {}
         for key, value in found.items():
             text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -135,11 +122,7 @@ class ConfigFile:
 
 
 def read_json_object(path: Path) -> dict[str, object] | None:
-    """Return the JSON object in a file, or None if there is no file.
-
-    Raises:
-        CortexError: it cannot be read, or it is something else.
-    """
+    """Return the JSON object in a file, or None without a file; raise ``InvalidUsage`` if it is anything else."""
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -156,8 +139,7 @@ def read_json_object(path: Path) -> dict[str, object] | None:
 def write_private(path: Path, value: Mapping[str, object]) -> None:
     """Replace a file by a JSON object that only its owner can read: written aside, synced and renamed.
 
-    Raises:
-        CortexError: that is not possible; the file is as it was.
+    Raise ``InvalidUsage`` if that is not possible; the file is as it was.
     """
     aside = path.with_name(f"{path.name}.{os.urandom(6).hex()}")
     try:

@@ -55,8 +55,7 @@ class CredentialsFile:
     def read(self, origin: str) -> StoredLogin | None:
         """Return the login for one server, or None if there is none.
 
-        Raises:
-            CortexError: the file cannot be read, is damaged, or others can read it or its folder.
+        Raise ``InvalidUsage`` if the file cannot be read or is damaged, or if others can read it or its folder.
         """
         entry = self._entries().get(origin)
         if entry is None:
@@ -67,11 +66,7 @@ class CredentialsFile:
             raise file_trouble(str(self.path), "is damaged", "Remove it, then run 'ctx auth login'.") from None
 
     def write(self, origin: str, login: StoredLogin | None) -> None:
-        """Keep the login for one server, or forget it; hold the lock meanwhile.
-
-        Raises:
-            CortexError: the file cannot be read or written.
-        """
+        """Keep the login for one server, or forget it; hold the lock meanwhile."""
         entries = self._entries()
         entries.pop(origin, None)
         write_private(self.path, entries if login is None else {**entries, origin: as_json(login)})
@@ -169,11 +164,7 @@ class Credentials:
         return login.access_token if self._is_fresh(login) else self.renew(login.access_token)
 
     def renew(self, rejected: str) -> str:
-        """Return another token than ``rejected``: one that another process got meanwhile, or a new one.
-
-        Raises:
-            NotLoggedIn: the login is gone, or the server refuses to refresh it.
-        """
+        """Return a token other than ``rejected``, perhaps another process's; raise ``NotLoggedIn`` if there is none."""
         with self._store.locked(self._api.deadline):
             login = self.login()
             if login.access_token != rejected and self._is_fresh(login):
@@ -188,11 +179,7 @@ class Credentials:
         return self.login().user
 
     def log_in(self, email: str, password: str, device: str, *, is_insecure: bool = False) -> StoredLogin:
-        """Log in and keep the tokens; ``is_insecure`` keeps all of them in the file, without a warning.
-
-        Raises:
-            BackendRefused: e-mail or password is wrong, or there were too many attempts.
-        """
+        """Log in and keep the tokens, in the file without a warning if ``is_insecure``; raise as ``Api.call`` does."""
         self._store.read(self._api.origin)  # a file that others can read is refused before anything is sent
         body = {"email": email, "password": password, "device": device[:100]}
         tokens = self._api.call("POST", "/auth/login", body=body).read(LoginTokens)

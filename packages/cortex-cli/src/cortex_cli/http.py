@@ -57,10 +57,9 @@ def is_loopback(host: str) -> bool:
 
 
 def check_url(url: str) -> SplitResult:
-    """Return the parts of a URL that a token may be sent to: https, or http to this machine, without user info.
+    """Return the parts of a URL; raise ``UnsafeUrl`` if a token may not be sent there.
 
-    Raises:
-        UnsafeUrl: it is anything else.
+    It may be sent over https, or over http to this machine; the URL has no user info.
     """
     try:
         parts = urlsplit(url)
@@ -79,11 +78,7 @@ def check_url(url: str) -> SplitResult:
 
 
 def origin_of(url: str) -> str:
-    """Return ``scheme://host:port`` of a checked URL, the form under which logins are kept.
-
-    Raises:
-        UnsafeUrl: nothing may be sent to the URL.
-    """
+    """Return the ``scheme://host:port`` under which logins are kept; raise ``UnsafeUrl`` as ``check_url`` does."""
     parts = check_url(url)
     host = str(parts.hostname)
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"

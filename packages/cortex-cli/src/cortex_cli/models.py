@@ -189,11 +189,7 @@ class Deadline:
         self._end = clock() + seconds
 
     def limit(self, seconds: float) -> float:
-        """Return the seconds that one step may take: ``seconds``, or what is left if that is less.
-
-        Raises:
-            TimedOut: nothing is left.
-        """
+        """Return the seconds that one step may take, at most what is left; raise ``TimedOut`` if nothing is."""
         left = self._end - self._clock()
         if left <= 0:
             raise TimedOut(self._seconds)
@@ -211,8 +207,7 @@ class Malformed(ValueError):
 def read_as(model: type[Model], value: object, place: str = "answer") -> Model:
     """Return the JSON object ``value`` as a ``model``; fields that the model does not know are ignored.
 
-    Raises:
-        Malformed: a field is missing or has another type.
+    Raise ``Malformed`` if a field is missing or has another type.
     """
     if not isinstance(value, dict):
         raise Malformed(f"{place} is not an object")

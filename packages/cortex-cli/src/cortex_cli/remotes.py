@@ -98,12 +98,9 @@ def read_remotes(config: GitConfig) -> list[Remote]:
 
 
 def choose_remote(config: GitConfig) -> Remote | None:
-    """Return the remote that tasks are pushed to: ``cortex.remote``, otherwise ``origin``, otherwise the only one.
+    """Return the remote to push to: ``cortex.remote``, otherwise ``origin``, otherwise the only one; None without any.
 
-    Without any remote, return None.
-
-    Raises:
-        CortexError: it is not clear which one.
+    Raise ``NoRemote`` if it is not clear which one.
     """
     remotes = {remote.name: remote for remote in read_remotes(config)}
     wanted = config.get("cortex.remote", ())

@@ -107,11 +107,7 @@ class WorkTree(NamedTuple):
 
 
 def find_paths(git: Git) -> RepositoryPaths:
-    """Return where the repository around git's directory is.
-
-    Raises:
-        CortexError: there is no git or no repository, it is bare, or git does not trust its owner.
-    """
+    """Return where the repository around git's directory is; raise ``NotARepository`` if git does not work there."""
     options = ("--is-inside-work-tree", "--show-cdup", "--git-dir", "--git-common-dir")
     found = git.run("rev-parse", *options).line.split("\n")
     if len(found) != len(options):  # a path has a line break
@@ -202,12 +198,7 @@ def _places_of(kind: str, rest: str) -> list[str]:
 
 
 def refuse_unready(state: WorkTree, paths: RepositoryPaths, clock: Callable[[], float] = time.time) -> None:
-    """Refuse a repository in which no flow may change anything (CX-68).
-
-    Raises:
-        CortexError: another git holds the lock of the index, a merge or the like is not finished, files are not
-            merged, or there is no commit yet.
-    """
+    """Refuse a repository in which no flow may change anything (CX-68)."""
     lock = paths.git_dir / "index.lock"
     try:
         age = clock() - lock.stat().st_mtime
@@ -233,11 +224,7 @@ def read_refs(git: Git, names: Sequence[str]) -> Mapping[str, RefState]:
 
 @contextmanager
 def lock_repository(paths: RepositoryPaths, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
-    """Keep other flows out of the repository during the block; its lock file stays, since only the lock counts.
-
-    Raises:
-        CortexError: another flow did not end within ``seconds``.
-    """
+    """Keep other flows out during the block; raise ``RepositoryBusy`` after ``seconds``. The lock's file stays."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(paths.common_dir / "cortex.lock", flags, 0o600)

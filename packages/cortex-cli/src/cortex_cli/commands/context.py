@@ -47,11 +47,7 @@ class Context:
         return settings._replace(url=server_origin(named, "CTX_URL")) if named else settings
 
     def api(self, url: str | None = None) -> Api:
-        """Return the API at ``url`` or at the server of the settings, without a login.
-
-        Raises:
-            NotLoggedIn: no server is known.
-        """
+        """Return the API at ``url`` or the configured server, without a login; raise ``NotLoggedIn`` without either."""
         origin = url or self.settings().url
         if origin is None:
             raise NotLoggedIn("no server is set")
@@ -72,11 +68,9 @@ class Context:
         return Backend(api, EnvironmentToken(token) if token else self.credentials(api))
 
     def ask(self, question: str, option: str, *, is_secret: bool = False) -> str:
-        """Return what the person at the terminal answers; a secret is not shown.
+        """Return what the user at the terminal enters, hidden if it is a secret.
 
-        Raises:
-            InvalidUsage: nobody can be asked; ``option`` gives the answer instead.
-            CortexError: the person ended the input.
+        Raise ``InvalidUsage`` if nobody can be asked, and ``Cancelled`` if the user ends the input.
         """
         if not self.can_ask:
             raise InvalidUsage(f"Give {option}: nobody can be asked without a terminal.")
@@ -95,20 +89,14 @@ class Context:
         return line.strip()
 
     def confirm(self, question: str) -> None:
-        """Ask the person at the terminal whether to go on.
-
-        Raises:
-            InvalidUsage: nobody can be asked.
-            CortexError: the answer is anything but yes.
-        """
+        """Ask the user at the terminal whether to go on; raise ``CortexError`` unless the answer is yes."""
         if self.ask(f"{question} [y/N]", "the command in a terminal").lower() not in {"y", "yes"}:
             raise cancelled()
 
     def read_text(self, name: str) -> str:
-        """Return the text of a file, ``-`` for standard input, without the line break at its end.
+        """Return the text of a file, ``-`` for standard input, without its last line break.
 
-        Raises:
-            InvalidUsage: it cannot be read, is too long, or is not UTF-8.
+        Raise ``InvalidUsage`` if it cannot be read, is too long, or is not UTF-8.
         """
         try:
             data = self.stdin.buffer.read(_TEXT_LIMIT + 1) if name == "-" else Path(name).read_bytes()

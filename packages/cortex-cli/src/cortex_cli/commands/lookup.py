@@ -25,11 +25,7 @@ def assignee_of_list(text: str) -> str:
 
 
 def assignee_id(context: Context, text: str) -> int | None:
-    """Return the id of the assignee that ``--assignee`` names, or None.
-
-    Raises:
-        InvalidUsage: it is not me, none or an id.
-    """
+    """Return the id that ``--assignee`` names, or None; raise ``InvalidUsage`` if it is not me, none or an id."""
     if text == "none":
         return None
     if text == "me":
@@ -43,8 +39,7 @@ def assignee_id(context: Context, text: str) -> int | None:
 def chosen_project_id(context: Context, text: str | None) -> int:
     """Return the id of the project that ``--project`` names; without it, that of the settings or the only one.
 
-    Raises:
-        InvalidUsage: no project, or more than one, has this name, or it is not clear which one is meant.
+    Raise ``InvalidUsage`` if no project, or more than one, can be meant.
     """
     backend = context.backend()
     named = text or context.settings().default_project
@@ -59,11 +54,7 @@ def chosen_project_id(context: Context, text: str | None) -> int:
 
 
 def find_project_id(backend: Backend, text: str) -> int:
-    """Return the id of a project that is given by its id or its name.
-
-    Raises:
-        InvalidUsage: no project, or more than one, has this name.
-    """
+    """Return a project's id, given its id or name; raise ``InvalidUsage`` unless exactly one has this name."""
     if text.isascii() and text.isdecimal():
         try:
             return positive_id(text)

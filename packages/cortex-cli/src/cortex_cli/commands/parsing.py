@@ -52,11 +52,7 @@ class CommandGroup:
 
 
 def positive_id(text: str) -> int:
-    """Return the id of a task, a project or a user.
-
-    Raises:
-        ArgumentTypeError: it is not an integer from 1 to 2147483647.
-    """
+    """Return an id, an integer from 1 to 2147483647; raise ``ArgumentTypeError`` if ``text`` is not one."""
     if text.isascii() and text.isdecimal() and 0 < int(text[:11]) <= MAX_ID:
         return int(text)
     raise ArgumentTypeError("give the number of a task, a project or a user")

@@ -22,11 +22,7 @@ def _flow(context: Context) -> flows.Flow:
 
 
 def current_task_id(context: Context) -> int:
-    """Return the id of the task whose branch is checked out.
-
-    Raises:
-        CortexError: the current branch is not the branch of a task.
-    """
+    """Return the id of the task whose branch is checked out; raise ``NotATaskBranch`` if none is."""
     return flows.current_task_id(_flow(context))
 
 

@@ -29,11 +29,7 @@ _TRAILER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
 
 
 def check_message(message: str) -> str:
-    """Return the message of a commit without blank lines around it.
-
-    Raises:
-        InvalidUsage: it is empty, longer than 10,000 characters, or not text.
-    """
+    """Return a commit's message, stripped; raise ``InvalidUsage`` if it is empty, too long, or not text."""
     text = message.strip()
     if not 0 < len(text) <= _MESSAGE_LIMIT:
         raise InvalidUsage(f"The message must have 1 to {_MESSAGE_LIMIT:,} characters.")
@@ -47,10 +43,8 @@ def commit_changes(
 ) -> str | None:
     """Commit what is staged, or all changes when nothing is, and return the new commit; None when nothing changed.
 
-    ``allowed`` are paths that a person allows although they look suspicious. A refusal leaves the index as it was.
-
-    Raises:
-        CortexError: there are changes and no message, new files look like secrets or are very large, or git fails.
+    ``allowed`` are paths that a person allows although they look suspicious. A refusal leaves the index as it was: when
+    there is no message, when new files look like secrets or are very large, or when git fails.
     """
     state, git = repository.work_tree, repository.git
     everything = (*state.changed, *state.untracked)

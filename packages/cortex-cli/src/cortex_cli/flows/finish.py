@@ -32,11 +32,8 @@ class _Finish(NamedTuple):
 def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False) -> dict[str, object]:
     """Finish the task of the current branch once it is merged; what goes wrong after that is a warning.
 
-    ``is_forced`` finishes it although nothing shows that it is merged; then its branch stays.
-
-    Raises:
-        CortexError: nothing shows that the branch is merged, the state of the task or the repository forbids it, or the
-            remote cannot be reached.
+    ``is_forced`` finishes it although nothing shows that it is merged; then its branch stays. Raise ``CortexError`` if it
+    is not merged, if the state of the task or the repository forbids it, or if the remote cannot be reached.
     """
     with open_repository(flow) as repository:
         finish = _inspect(repository, is_forced=is_forced)

@@ -70,11 +70,7 @@ class RepositoryState:
         self.warnings = flow.warnings
 
     def require_own(self, task: CortexTask, branch: str | None = None) -> None:
-        """Refuse a task of another repository, and one whose branch is not ``branch`` (CX-42).
-
-        Raises:
-            CortexError: the remote and the task's project differ, or the task has another branch.
-        """
+        """Refuse a task of another repository, and one whose branch is not ``branch`` (CX-42)."""
         if branch is not None and task.branch_name not in {None, branch}:
             names = {"current": branch, "expected": str(task.branch_name)}
             raise make_error("WrongBranch", **names, task_id=task.id)
@@ -84,11 +80,7 @@ class RepositoryState:
                 raise make_error("WrongRepository", current=here.text, expected=there.text)
 
     def require_mine(self, task: CortexTask, statuses: Sequence[str], advice: str) -> None:
-        """Refuse somebody else's task, and one in a status other than ``statuses``.
-
-        Raises:
-            CortexError: with the code ``InvalidTransition`` or ``AssignedToOther``.
-        """
+        """Refuse somebody else's task, and one in a status other than ``statuses`` (CX-12, CX-13)."""
         if task.status not in statuses:
             message = f"Task #{task.id} is {task.status}. {advice}"
             raise CortexError(message, {"from": task.status, "allowed": [*statuses]}, code="InvalidTransition")
@@ -144,11 +136,7 @@ class RepositoryState:
         return found
 
     def fetch(self, remote: Remote, base: str, branch: str) -> None:
-        """Bring what is known about the base and a task branch up to date, for at most 15 seconds.
-
-        Raises:
-            CortexError: the remote cannot be reached in time, refuses, or has no such base.
-        """
+        """Fetch the base and a task branch; raise ``CortexError`` if that fails or takes longer than 15 seconds."""
         # A pattern may match nothing: the task branch need not be on the remote.
         specs = [f"+refs/heads/{base}:{remote.ref(base)}", f"+refs/heads/{branch}*:{remote.ref(branch)}*"]
         options = ("--quiet", "--prune", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
@@ -159,11 +147,7 @@ class RepositoryState:
         )
 
     def ask_forge(self, task: CortexTask) -> PullRequest | None:
-        """Return the task's pull request as the forge has it now; None if there is none, or no forge to ask.
-
-        Raises:
-            CortexError: the settings of the forge are wrong, or it fails.
-        """
+        """Return the task's pull request as the forge has it now; None if there is none, or no forge to ask."""
         known = task.pull_request
         if known is None or known.number is None or self.remote is None:
             return None

@@ -36,9 +36,6 @@ def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool 
 
     A new branch starts at ``source``, a revision, or at the current commit, otherwise at the base branch. When git
     fails, the backend is asked to take the change back, and the error says in ``rolled_back`` whether it did.
-
-    Raises:
-        CortexError: the state of the task, of the repository or of the remote forbids it.
     """
     start_point = "HEAD" if is_here else source
     with open_repository(flow) as repository:

@@ -10,11 +10,7 @@ __all__ = ["current_task_id", "status"]
 
 
 def current_task_id(flow: Flow) -> int:
-    """Return the id of the task whose branch is checked out.
-
-    Raises:
-        CortexError: the current branch is not the branch of a task, or the directory is not in a work tree.
-    """
+    """Return the id of the task whose branch is checked out; raise ``NotATaskBranch`` if none is."""
     return read_work_tree(flow.git, find_paths(flow.git)).require_branch()[1]
 
 
@@ -22,10 +18,7 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     """Return the state of the repository and of the task of its branch.
 
     What the forge says about the pull request is stored in the backend when it is news. A backend or a forge that
-    cannot be reached is a warning.
-
-    Raises:
-        CortexError: git is missing, the directory is outside a work tree, or the remote is ambiguous.
+    cannot be reached is a warning; raise ``CortexError`` without a work tree, or if the remote is ambiguous.
     """
     repository = RepositoryState(flow, find_paths(flow.git))
     state = repository.work_tree

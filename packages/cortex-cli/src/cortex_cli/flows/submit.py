@@ -39,10 +39,8 @@ def submit(
     """Submit the work on the current branch; each step finds what an earlier call did, so it can be repeated.
 
     ``message`` is for the commit, ``title`` and ``body`` are for the pull request. ``allowed_files`` are suspicious
-    files that a person allows, relative to the directory of the call.
-
-    Raises:
-        CortexError: the state of the task or the repository forbids it, or the remote or the forge refuses.
+    files that a person allows, relative to the directory of the call. Raise ``CortexError`` if the state of the task or
+    the repository forbids it, or if the remote or the forge refuses.
     """
     message = None if message is None else check_message(message)
     with open_repository(flow) as repository:
@@ -114,12 +112,7 @@ def _warn_of_conflicts(repository: RepositoryState, base: str, base_sha: str, he
 
 
 def _push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> tuple[bool, PullRequest | None]:
-    """Push the branch; return whether that moved anything, and the merge request that the push created.
-
-    Raises:
-        CortexError: the remote has commits that the branch does not have, the remote or a hook refuses, or git
-            fails otherwise.
-    """
+    """Push the branch; return whether that moved anything, and the merge request that the push created."""
     options = _options(forge, proposal)
     output = _push(git, remote, proposal.branch, options)
     # Git sends options even if there is nothing to push, and a signal ends it if the remote has already gone.

@@ -35,9 +35,7 @@ def find_forge(environment: Mapping[str, str], config: GitConfig, remote: Remote
 
     Its kind is ``cortex.forge``, otherwise it follows from the host of the remote; no host is asked what it is.
     ``gh`` or ``glab`` speaks to it if it is installed and logged in there; to GitHub, a token does too.
-
-    Raises:
-        InvalidUsage: ``cortex.forge`` or ``cortex.forgeUrl`` is wrong.
+    Raise ``InvalidUsage`` if ``cortex.forge`` or ``cortex.forgeUrl`` is wrong.
     """
     host, path = remote.address.host, remote.address.path
     kind = _kind(config, host)

@@ -133,11 +133,9 @@ class Git:
         return extended
 
     def run(self, *arguments: str, stdin: str = "", seconds: float = inf, remote: str = "") -> GitOutput:
-        """Run git and return what it answered; ``remote`` names the remote that the call talks to.
+        """Run git and return its output, as ``attempt`` does; raise ``CortexError`` if it fails, by what it wrote.
 
-        Raises:
-            CortexError: git failed; the code says why.
-            TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
+        ``remote`` names the remote that the call talks to.
         """
         output = self.attempt(*arguments, stdin=stdin, seconds=seconds)
         if output.code:

@@ -38,10 +38,7 @@ class ChildProcess:
     """A running process with pipes; without ``has_terminal`` it is in a session of its own.
 
     Such a session has no terminal to ask on, and can be ended as a whole, with ``grace`` seconds before each signal.
-
-    Raises:
-        OSError: the program or the directory does not exist.
-        ValueError: an argument has a NUL.
+    Raise ``OSError`` if there is no such program or directory, ``ValueError`` if an argument has a NUL.
     """
 
     def __init__(
