@@ -216,13 +216,14 @@ def test_servers_with_the_same_file_share_the_list(team: Team) -> None:
 def test_doctor_says_where_the_list_is_shown(team: Team) -> None:
     team.place("home").create("feed the cat")
     variables = {name.upper(): value for name, value in team.settings("office").items()}
-    (fault,) = report("heartbeat_mcp", team.folder / "office", variables).of("list", "WRONG")
+    (fault,) = report("heartbeat_mcp", team.folder / "office", variables).of("heartbeat", "WRONG")
     assert fault.startswith("This list is shown in home/HEARTBEAT.md on ")
     home = {name.upper(): value for name, value in team.settings("home").items()}
     for environment in (home, variables | {"AUTO_SYNC_ENABLED": "false"}):
-        assert report("heartbeat_mcp", team.folder / "home", environment).of("list", "WRONG") == []
+        assert report("heartbeat_mcp", team.folder / "home", environment).of("heartbeat", "WRONG") == []
     (team.folder / "home" / "HEARTBEAT.md").unlink()
-    assert report("heartbeat_mcp", team.folder / "office", variables).of("list", "WRONG") == []
+    faults = report("heartbeat_mcp", team.folder / "office", variables).of("heartbeat", "WRONG")
+    assert faults == ["HEARTBEAT.md does not show 1 task of the store"]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -233,7 +234,7 @@ def test_doctor_says_nothing_of_an_owner_that_it_cannot_read(tmp_path: Path) -> 
     (tmp_path / "tasks.db").write_text("no database")
     variables = {name.upper(): value for name, value in team.settings("office").items()}
     found = report("heartbeat_mcp", tmp_path / "office", variables)
-    assert found.of("list", "WRONG") == []
+    assert found.of("heartbeat", "WRONG") == []
     assert "StoreDamaged" in found.of("store", "WRONG")[0]
 
 

@@ -62,8 +62,6 @@ def checks(settings: HeartbeatSettings, *, mounts: Path = MOUNTS) -> list[Check]
         file = _read_list(settings, path)
         found += [
             Check("heartbeat", partial(_check_file, file)),
-            Check("shown", partial(_check_shown, file)),
-            Check("list", partial(_check_list, file)),
             Check("mount", partial(_check_mount, path, mounts)),
             Check("backup", partial(_check_backup, path.with_name(f"{path.name}.bak"))),
         ]
@@ -119,6 +117,8 @@ def _check_file(file: _Mirrored) -> Iterator[Finding]:
     except FileNotFoundError:
         when = "yet; it is created when needed" if file.is_enabled else "and will not be created"
         yield right(f"{path.name} does not exist {when}")
+        if file.is_enabled:
+            yield from _check_shown(file, read_document(b"", file.section))
         return
     except OSError as error:
         yield wrong(
@@ -136,9 +136,7 @@ def _check_file(file: _Mirrored) -> Iterator[Finding]:
     else:
         yield wrong(f"{path.name} is read-only, so it is not updated", f"chmod u+w {shlex.quote(str(path))}")
     yield from check_lock(Path(os.path.realpath(path)), SectionLock)
-    owner = read_owner(path, file.section)
-    if owner and not owner.gives_way_to(file.store):
-        yield wrong(describe_other_store(path.name, owner, file.store), _AGAIN)
+    yield from _check_shown(file, document)
 
 
 def _check_section(file: _Mirrored, document: Document) -> Iterator[Finding]:
@@ -168,30 +166,25 @@ def _check_section(file: _Mirrored, document: Document) -> Iterator[Finding]:
         )
 
 
-def _check_shown(file: _Mirrored) -> Iterator[Finding]:
-    if not file.is_enabled or file.elsewhere:
-        return
-    try:
-        document = read_document(read_file(file.path)[0] if file.path.exists() else b"", file.section)
-    except OSError:  # which the check of the file reports
-        return
+def _check_shown(file: _Mirrored, document: Document) -> Iterator[Finding]:
+    """Yield the reasons why the file does not show the tasks of the store."""
     name, owner = file.path.name, read_owner(file.path, file.section)
+    if file.elsewhere:
+        yield wrong(describe_other_file(name, file.elsewhere, is_far=file.store.is_far), _AGAIN)
+        return
     if is_held(file.path):
         yield wrong(
             f"another program has {name} open for writing, so it is neither read nor written", "Close the file there."
         )
     has_overflow = any(unit.part is Part.OVERFLOW for unit in document.units)
     hidden = file.active - document.ids
-    if hidden and not has_overflow and not document.conflicts and (owner is None or owner.gives_way_to(file.store)):
+    if owner and not owner.gives_way_to(file.store):
+        yield wrong(describe_other_store(name, owner, file.store), _AGAIN)
+    elif hidden and not has_overflow and not document.conflicts:
         yield wrong(
             f"{name} does not show {pluralize(len(hidden), 'task')} of the store",
             "Start the server, or call one of its tools: it updates the file as soon as nobody else writes it.",
         )
-
-
-def _check_list(file: _Mirrored) -> Iterator[Finding]:
-    if file.is_enabled and file.elsewhere:
-        yield wrong(describe_other_file(file.path.name, file.elsewhere, is_far=file.store.is_far), _AGAIN)
 
 
 def _check_mount(path: Path, mounts: Path) -> Iterator[Finding]:
