@@ -25,7 +25,9 @@ class Claim(NamedTuple):
     @property
     def is_shown_by_default(self) -> bool:
         """True if the default run has the test; of a table it may leave out some cases."""
-        return not self.tiers & {"long", "browser"} and ("process" not in self.tiers or "sample" in self.tiers)
+        return not self.tiers & {"long", "by_hand", "browser"} and (
+            "process" not in self.tiers or "sample" in self.tiers
+        )
 
 
 def claims_in(source: str, name: str) -> Iterator[Claim]:
@@ -84,7 +86,14 @@ def test_a_marker_is_found_wherever_it_stands() -> None:
 
 @pytest.mark.parametrize(
     ("tiers", "is_shown"),
-    [("", True), ("process", False), ("process sample", True), ("browser", False), ("long sample", False)],
+    [
+        ("", True),
+        ("process", False),
+        ("process sample", True),
+        ("browser", False),
+        ("long sample", False),
+        ("by_hand", False),
+    ],
 )
 def test_the_default_run_shows_what_its_tests_claim(tiers: str, *, is_shown: bool) -> None:
     assert Claim("", "A", frozenset(tiers.split())).is_shown_by_default is is_shown

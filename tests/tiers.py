@@ -21,6 +21,7 @@ TIERS: Final = {
     "browser": "needs Chromium; the default run leaves it out",
     "workspace": "checks the workspace itself, so the Python version makes no difference",
     "long": "takes long; the default run leaves it out",
+    "by_hand": "the long form of a test whose short form `.ci/run` has; only `hatchw test -m by_hand` runs it",
 }
 """Every tier, and what its tests need."""
 

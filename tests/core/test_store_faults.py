@@ -131,7 +131,7 @@ ONCE = (nothing_yet, just_started, saved_by_another, on_another_day, torn, torn_
         (saved_before, [errno.EINTR], False),
         *((prepare, CODES[turn % 5 :] + CODES[: turn % 5], False) for turn, prepare in enumerate(ONCE)),
         (saved_before, CODES, True),
-        pytest.param(on_another_day, CODES, True, marks=pytest.mark.long),
+        pytest.param(on_another_day, CODES, True, marks=pytest.mark.by_hand),
     ],
     ids=lambda value: getattr(value, "__name__", None) or ("for good" if value is True else ""),
 )

@@ -45,7 +45,7 @@ def postgres_deployment(postgres: PostgresServer, tmp_path: Path) -> Iterator[De
 
 
 @pytest.fixture(
-    params=["deployment", pytest.param("postgres_deployment", marks=pytest.mark.long)], ids=["sqlite", "postgresql"]
+    params=["deployment", pytest.param("postgres_deployment", marks=pytest.mark.by_hand)], ids=["sqlite", "postgresql"]
 )
 def each_deployment(request: pytest.FixtureRequest) -> Deployment:
     """A deployment on each database."""

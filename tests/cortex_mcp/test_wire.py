@@ -114,8 +114,8 @@ def exit_code_of(*options: str) -> object:
     [
         pytest.param(None, {"hang": True}, marks=pytest.mark.long),
         (signal.SIGTERM, {"hang": True, "stubborn": True, "spawn": "stubborn"}),
-        pytest.param(signal.SIGINT, {"hang": True}, marks=pytest.mark.long),
-        pytest.param(signal.SIGHUP, {"hang": True}, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, {"hang": True}, marks=pytest.mark.by_hand),
+        pytest.param(signal.SIGHUP, {"hang": True}, marks=pytest.mark.by_hand),
     ],
     ids=str,
 )

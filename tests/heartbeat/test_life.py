@@ -204,7 +204,7 @@ def test_no_life_loses_or_makes_a_task(engine: str, count: int) -> None:
     live(engine, count)
 
 
-@pytest.mark.long
+@pytest.mark.by_hand
 @pytest.mark.parametrize("engine", ["json", "sqlite", ON_POSTGRES])
 def test_none_of_many_lives_loses_or_makes_a_task(engine: str) -> None:
     live(engine, int(os.environ.get("TEST_LIVES", "20")))

@@ -237,6 +237,6 @@ def test_whoever_writes_the_file_loses_nothing_to_the_servers() -> None:
     live(6)
 
 
-@pytest.mark.long
+@pytest.mark.by_hand
 def test_whoever_writes_the_file_many_times_loses_nothing_to_the_servers() -> None:
     live(int(os.environ.get("TEST_LIVES", "20")))

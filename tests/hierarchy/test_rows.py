@@ -90,7 +90,7 @@ NewCounted = Callable[[Iterator[Entry]], CountedService]
 NEW = CreateTask(name="x")
 
 
-@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.long), "sqlite"])
+@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.by_hand), "sqlite"])
 def new_counted(request: pytest.FixtureRequest, tmp_path: Path) -> NewCounted:
     """Make desks on each engine that writes rows alone."""
 

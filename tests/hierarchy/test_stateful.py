@@ -216,10 +216,10 @@ def plain_shape(tasks: list[PlainTask]) -> list[object]:
         ("memory", "free", 3),
         ("sqlite", "strict", 2),
         *(
-            pytest.param(engine, root_order, 20, marks=pytest.mark.long)
+            pytest.param(engine, root_order, 20, marks=pytest.mark.by_hand)
             for engine, root_order in product(["memory", "json", "sqlite"], ["free", "strict"])
         ),
-        pytest.param("postgresql", "strict", 6, marks=[needs_postgres, pytest.mark.long]),
+        pytest.param("postgresql", "strict", 6, marks=[needs_postgres, pytest.mark.by_hand]),
     ],
 )
 def test_the_rules_hold_after_every_call(engine: str, root_order: str, examples: int) -> None:

@@ -101,8 +101,8 @@ def test_the_parts_together_are_the_whole_run_and_each_test_has_its_place_in_it(
     assert [call for part in PARTS for call in calls(machine.run(part))] == everything
     assert {
         "did test",
-        "did test -m (long or browser or process) and not sample",
-        "did test -py 3.13 --cover -p -m quick or sample or (postgresql and not process and not long)",
+        "did test -m (long or browser or process) and not (sample or by_hand)",
+        "did test -py 3.13 --cover -p -m quick or sample or (postgresql and not (process or long or by_hand))",
     } <= {*everything}
 
 

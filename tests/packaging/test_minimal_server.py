@@ -23,7 +23,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.long)])
+@pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.by_hand)])
 def test_notes_are_kept_listed_found_and_changed_by_a_second_server(era: Era, tmp_path: Path) -> None:
     with LineClient(era, COMMAND, environment(tmp_path)) as client:
         first, second = (client.call("add_note", text=text)["structuredContent"] for text in ("milk", "bread"))

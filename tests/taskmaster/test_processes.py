@@ -29,7 +29,7 @@ def stored(project: ServedProject) -> dict[str, str]:
 
 
 @pytest.mark.requirement("TM-26")
-@pytest.mark.parametrize(("processes", "changes"), [(3, 12), pytest.param(8, 40, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("processes", "changes"), [(3, 12), pytest.param(8, 40, marks=pytest.mark.by_hand)])
 def test_processes_lose_no_change_of_each_other(project: ServedProject, processes: int, changes: int) -> None:
     project.write({"master": tag(item(1)), "beta": tag(item(1))})
     running = [start(project, f"p{number}", changes) for number in range(processes)]

@@ -28,8 +28,8 @@ APPEND = Change("t", "append", {}, marks=frozenset({"second"}))
     ("server", "engine"),
     [
         ("heartbeat", "json"),
-        *(pytest.param(*both, marks=pytest.mark.long) for both in (("tasks-v1", "sqlite"), ("hierarchy", "json"))),
-        pytest.param("tasks-v1", "postgresql", marks=[needs_postgres, pytest.mark.long]),
+        *(pytest.param(*both, marks=pytest.mark.by_hand) for both in (("tasks-v1", "sqlite"), ("hierarchy", "json"))),
+        pytest.param("tasks-v1", "postgresql", marks=[needs_postgres, pytest.mark.by_hand]),
     ],
 )
 def test_servers_killed_and_stopped_at_work_lose_nothing_that_they_acknowledged(
