@@ -6,10 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.acts import Act
 from tests.servers import SERVERS
 
-__all__ = ["ACTS"]
+__all__ = ["ACTS", "mark_of"]
 
 _FOLDERS: Final = tuple(record.package.removesuffix("_mcp") for record in SERVERS)
 
@@ -20,3 +22,18 @@ ACTS: Final[dict[str, Act]] = {
     for act in import_module(f"tests.{folder}.acts").ACTS
 }
 """By the names of the server and of the act."""
+
+_DISTINCT: Final = frozenset(
+    {
+        *("heartbeat: complete", "heartbeat: clean and create", "heartbeat: take in and create"),
+        *("heartbeat: recover and create", "heartbeat: keep aside and create", "hierarchy: delete"),
+    }
+)
+"""Acts that write files in a way of their own; all others write other tasks in the way of a creation."""
+
+
+def mark_of(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the tier of an act's tests: creations have none, and what adds no way of writing is run by hand."""
+    if ACTS[name].name == "create":
+        return ()
+    return (pytest.mark.long if name in _DISTINCT else pytest.mark.by_hand,)

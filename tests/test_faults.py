@@ -14,13 +14,10 @@ import pytest
 
 from tests.acts import Act
 from tests.core.faults import CODES
-from tests.every_act import ACTS
+from tests.every_act import ACTS, mark_of
 from tests.fault_checks import check_faults
 
-EACH_ACT = [
-    pytest.param(act, CODES, id=name, marks=() if act.name == "create" else pytest.mark.long)
-    for name, act in ACTS.items()
-]
+EACH_ACT = [pytest.param(act, CODES, id=name, marks=mark_of(name)) for name, act in ACTS.items()]
 
 
 def nothing(_: float) -> None:

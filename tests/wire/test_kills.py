@@ -12,15 +12,22 @@ from pathlib import Path
 import pytest
 
 from tests.core.notes import DEADLINE
-from tests.every_act import ACTS
+from tests.every_act import ACTS, mark_of
 from tests.wire.database_kills import DATABASE_ACTS, check_database_kills, check_unseen_commit
 from tests.wire.kills import check_kills, check_traced_kills, tracing_problem
 from tests.wire.storm_process import CONTEXT
 
 Check = Callable[[str, Path], int]
 
-SOME_ACTS = [name if act.name == "create" else pytest.param(name, marks=pytest.mark.long) for name, act in ACTS.items()]
-"""All acts, of which the creations are not left out where only what is quick is run."""
+CREATIONS = [name for name, act in ACTS.items() if act.name == "create"]
+
+TRACED = [CREATIONS[0], *(pytest.param(name, marks=pytest.mark.by_hand) for name in CREATIONS[1:])]
+"""The creations, of which the first writes two files and the others one."""
+
+TRACED_DATABASES = [
+    pytest.param(name, marks=pytest.mark.by_hand if name == "another task" else ()) for name in DATABASE_ACTS
+]
+"""The acts on a database; to create another task and end makes every call of the one that is run by hand."""
 
 
 def watched_kills(name: str, folder: Path) -> int:
@@ -68,14 +75,14 @@ def kills_of(check: Check, name: str, folder: Path) -> int:
 
 
 @pytest.mark.requirement("D2", "D3", "C3", "D6", "HB-7", "HB-12", "HB-15", "HB-16")
-@pytest.mark.parametrize("name", SOME_ACTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=mark_of(name)) for name in ACTS])
 def test_an_operation_killed_at_any_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
     assert kills_of(watched_kills, name, tmp_path) > (0 if ACTS[name].is_reading else 10)
 
 
 @pytest.mark.requirement("D2", "D3", "C3")
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name, act in ACTS.items() if act.name == "create"])
+@pytest.mark.parametrize("name", TRACED)
 def test_a_creation_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
     if problem := tracing_problem():
         pytest.skip(problem)
@@ -86,7 +93,7 @@ def test_a_creation_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_p
 
 @pytest.mark.requirement("D2", "D3", "C3", "EN-8")
 @pytest.mark.long
-@pytest.mark.parametrize("name", DATABASE_ACTS)
+@pytest.mark.parametrize("name", TRACED_DATABASES)
 def test_a_creation_in_sqlite_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
     if problem := tracing_problem():
         pytest.skip(problem)
