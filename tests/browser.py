@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import expect
 
 if TYPE_CHECKING:
-    from playwright.async_api import Frame, Page
+    from playwright.async_api import Browser, Frame, Page
 
-__all__ = ["PATIENCE", "find_violations"]
+__all__ = ["PATIENCE", "SharedBrowser", "find_violations"]
 
 PATIENCE: Final = 30_000
 """Milliseconds that a test waits for what a busy machine does late."""
 
 expect.set_options(timeout=PATIENCE)
+
+
+class SharedBrowser:
+    """The browser of all tests in this process; each page or tab is in a context of its own."""
+
+    browser: ClassVar[Browser]
 
 
 async def find_violations(page: Page | Frame) -> list[str]:

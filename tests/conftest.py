@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from hypothesis import settings
 
 from tests.postgres import stop_shared_server, what_postgres_lacks
@@ -39,6 +41,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("quick")
         for reason in filter(None, map(lacking.get, sorted(tiers))):
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def _browser() -> AsyncIterator[None]:
+    """Start the browser once for all tests of this process that drive one."""
+    # Only here: with the lowest versions there is no driver of browsers.
+    from playwright.async_api import async_playwright  # noqa: PLC0415
+
+    from tests.browser import SharedBrowser  # noqa: PLC0415
+
+    async with async_playwright() as playwright:
+        # A container has no user namespaces, and root no sandbox.
+        SharedBrowser.browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield
+        await SharedBrowser.browser.close()
 
 
 def pytest_runtest_setup() -> None:

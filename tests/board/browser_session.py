@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
-from playwright.async_api import Browser, Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, Route, expect
 from pydantic import JsonValue
 from typing_extensions import override
 
@@ -17,7 +17,7 @@ from task_board.servers import open_stores
 from task_board.web.app import BoardApp
 from task_core.server.transports.asgi import listen
 from tests.board.board_client import make_place, packages
-from tests.browser import PATIENCE, find_violations
+from tests.browser import PATIENCE, SharedBrowser, find_violations
 from tests.servers import ServerRecord
 from tests.tool_client import OpenClient
 
@@ -159,9 +159,6 @@ class BrowserAgent:
 class BrowserSession:
     """A board over one store, with whoever works on that."""
 
-    browser: ClassVar[Browser]
-    """The browser of all tests; each tab is a context of its own in it."""
-
     def __init__(self, record: ServerRecord, folder: Path, stack: AsyncExitStack) -> None:
         self.record = record
         self.folder = folder
@@ -190,7 +187,7 @@ class BrowserSession:
 
     async def tab(self, *, locale: str = "en", is_dark: bool = False, width: int = 1280) -> BoardTab:
         """Open the link in a new browser."""
-        context = await self.browser.new_context(
+        context = await SharedBrowser.browser.new_context(
             viewport={"width": width, "height": 800}, locale=locale, color_scheme="dark" if is_dark else "light"
         )
         self._stack.push_async_callback(context.close)

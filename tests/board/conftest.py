@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from tests.board.board_client import Agent, BoardClient, open_board
 from tests.servers import SERVERS, ServerRecord, record_of
 
 # Where only what is quick is tested, with the lowest versions, no browser is driven.
 collect_ignore_glob: list[str] = [] if find_spec("playwright") else ["test_browser*.py"]
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def _browser() -> AsyncIterator[None]:
-    """Start the browser once for all tests that drive one."""
-    # Only here: with the lowest versions there is no driver of browsers.
-    from playwright.async_api import async_playwright  # noqa: PLC0415
-
-    from tests.board.browser_session import BrowserSession  # noqa: PLC0415
-    from tests.tiers import CHROMIUM  # noqa: PLC0415
-
-    async with async_playwright() as playwright:
-        # A container has no user namespaces, and root no sandbox.
-        BrowserSession.browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield
-        await BrowserSession.browser.close()
 
 
 @pytest.fixture(params=SERVERS, ids=[record.name for record in SERVERS])

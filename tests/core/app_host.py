@@ -11,12 +11,11 @@ from typing import Any, Final
 from mcp.client import Client
 from mcp.client.extension import advertise
 from mcp_types import TextResourceContents
-from playwright.async_api import FrameLocator, Page, async_playwright
+from playwright.async_api import FrameLocator, Page
 
 from task_core.server.app import TaskServer
 from task_core.server.app_view import EXTENSION, VIEW_TYPE
-from tests.browser import find_violations
-from tests.tiers import CHROMIUM
+from tests.browser import SharedBrowser, find_violations
 
 __all__ = ["HOST_THAT_CALLS", "Host", "Message", "open_view"]
 
@@ -132,29 +131,30 @@ async def open_view(
 ) -> AsyncIterator[Host]:
     """Open the view of a tool, with the answer to a call of it, in a host with these capabilities and this context."""
     declared = advertise(EXTENSION, {"mimeTypes": [VIEW_TYPE]})
-    async with Client(server.sdk, extensions=[declared]) as client, async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM)
-        page = await browser.new_page(viewport={"width": width, "height": 900}, locale="en-US")
-        host = Host(client, page)
-        page.on("request", lambda request: host.fetched.append(request.url))
-        await page.expose_function("callTool", host.pass_on)
-        await page.set_content(_PAGE)
-        greeting = {
-            "protocolVersion": "2026-01-26",
-            "hostInfo": {"name": "test", "version": "1"},
-            "hostCapabilities": dict(capabilities),
-            "hostContext": dict(context or {}),
-        }
-        setup = {
-            "html": await _read_view(client, tool),
-            "greeting": greeting,
-            "arguments": dict(arguments or {}),
-            "result": await host.call(tool, arguments or {}) if is_called else None,
-        }
-        await page.evaluate("(setup) => openView(setup)", setup)
-        await page.wait_for_function("sent.some((one) => one.method === 'ui/notifications/initialized')")
-        yield host
-        await browser.close()
+    async with Client(server.sdk, extensions=[declared]) as client:
+        page = await SharedBrowser.browser.new_page(viewport={"width": width, "height": 900}, locale="en-US")
+        try:
+            host = Host(client, page)
+            page.on("request", lambda request: host.fetched.append(request.url))
+            await page.expose_function("callTool", host.pass_on)
+            await page.set_content(_PAGE)
+            greeting = {
+                "protocolVersion": "2026-01-26",
+                "hostInfo": {"name": "test", "version": "1"},
+                "hostCapabilities": dict(capabilities),
+                "hostContext": dict(context or {}),
+            }
+            setup = {
+                "html": await _read_view(client, tool),
+                "greeting": greeting,
+                "arguments": dict(arguments or {}),
+                "result": await host.call(tool, arguments or {}) if is_called else None,
+            }
+            await page.evaluate("(setup) => openView(setup)", setup)
+            await page.wait_for_function("sent.some((one) => one.method === 'ui/notifications/initialized')")
+            yield host
+        finally:
+            await page.close()
 
 
 async def _read_view(client: Client, tool: str) -> str:

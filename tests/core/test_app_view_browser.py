@@ -11,6 +11,8 @@ from playwright.async_api import Locator, expect
 from tests.core.app_host import Host, open_view
 from tests.servers import PROGRAMS, ProgramRecord, ServerRecord, record_of
 
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
+
 HOSTILE: Final = (
     '<script>parent.postMessage("stolen", "*")</script>',
     "<img src=x onerror=alert(1)>",
