@@ -84,7 +84,7 @@ class Load:
 
 def measure_load(bench: Bench) -> list[Load]:
     """Return every combination, all measured in turn on one server."""
-    seconds, tasks = bench.pick(4.0, 1.0), bench.pick(TASKS, 50)
+    seconds, tasks = bench.pick(4.0, 0.1), bench.pick(TASKS, 50)
     with open_database() as site, start_issuer() as issuer, ExitStack() as stack:
         users = [str(number) for number in range(1, max(TENANTS) + 1)]
         fill(site.url, issuer.tenant(users[0]), tasks)
