@@ -133,10 +133,8 @@ def killer(deployment: Deployment, ada: Developer) -> Iterator[Killer]:
 
 
 @pytest.mark.requirement("CX-122", "CX-101", "CX-121")
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL], ids=["TERM", "KILL"]
-)
-def test_ctx_that_was_killed_completes_its_work_when_it_is_called_again(killer: Killer, number: int) -> None:
+def test_ctx_that_was_killed_completes_its_work_when_it_is_called_again(killer: Killer) -> None:
     for _ in range(max(1, KILLS // 6)):
-        killer.work(number)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            killer.work(number)
     assert killer.forge.faults == []
