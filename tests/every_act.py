@@ -23,17 +23,19 @@ ACTS: Final[dict[str, Act]] = {
 }
 """By the names of the server and of the act."""
 
-_DISTINCT: Final = frozenset(
-    {
-        *("heartbeat: complete", "heartbeat: clean and create", "heartbeat: take in and create"),
-        *("heartbeat: recover and create", "heartbeat: keep aside and create", "hierarchy: delete"),
-    }
+_DISTINCT: Final = (
+    *("heartbeat: clean and create", "heartbeat: take in and create"),
+    *("heartbeat: recover and create", "heartbeat: keep aside and create", "hierarchy: delete"),
 )
 """Acts that write files in a way of their own; all others write other tasks in the way of a creation."""
 
 
-def mark_of(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Return the tier of an act's tests: creations have none, and what adds no way of writing is run by hand."""
+def mark_of(name: str, turn: int | None = None) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the tier of an act's tests: creations have none, and what adds no way of writing is run by hand.
+
+    With a ``turn``, 0 or 1, every second of the acts that add one is run by hand.
+    """
     if ACTS[name].name == "create":
         return ()
-    return (pytest.mark.long if name in _DISTINCT else pytest.mark.by_hand,)
+    is_next = name in _DISTINCT and turn in {None, _DISTINCT.index(name) % 2}
+    return (pytest.mark.long if is_next else pytest.mark.by_hand,)

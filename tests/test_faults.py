@@ -17,7 +17,11 @@ from tests.core.faults import CODES
 from tests.every_act import ACTS, mark_of
 from tests.fault_checks import check_faults
 
-EACH_ACT = [pytest.param(act, CODES, id=name, marks=mark_of(name)) for name, act in ACTS.items()]
+EACH_ACT = [
+    pytest.param(act, CODES, for_good, id=f"{word}-{name}", marks=mark_of(name, int(for_good)))
+    for word, for_good in (("once", False), ("for good", True))
+    for name, act in ACTS.items()
+]
 
 
 def nothing(_: float) -> None:
@@ -32,8 +36,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.requirement("D4", "ERR-2", "D3", "L1", "HB-7", "HB-12", "HB-13", "HB-15", "HB-16")
-@pytest.mark.parametrize(("act", "codes"), EACH_ACT)
-@pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize(("act", "codes", "for_good"), EACH_ACT)
 def test_an_operation_of_which_any_step_fails_loses_nothing_and_work_goes_on(
     tmp_path: Path, act: Act, codes: Sequence[int], *, for_good: bool
 ) -> None:
