@@ -269,13 +269,25 @@ def test_requests_in_a_file_are_answered_by_the_sdk_alone(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("named", "settings"),
     [
-        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_STATE_PATH": "{folder}/state.json"}),
+        pytest.param("HEARTBEAT_FILE_PATH", {"HEARTBEAT_STATE_PATH": "{folder}/state.json"}, marks=pytest.mark.by_hand),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}),
-        ("TASK_RETENTION_DAYS", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "TASK_RETENTION_DAYS": "soon"}),
+        pytest.param(
+            "TASK_RETENTION_DAYS",
+            {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "TASK_RETENTION_DAYS": "soon"},
+            marks=pytest.mark.by_hand,
+        ),
         ("LOG_LEVEL", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "LOG_LEVEL": "loud"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:/no such folder/tasks.db"}),
-        ("store", {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"}),
-        ("TASK_EXTRA_TOOLS", {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"}),
+        pytest.param(
+            "store",
+            {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"},
+            marks=pytest.mark.by_hand,
+        ),
+        pytest.param(
+            "TASK_EXTRA_TOOLS",
+            {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"},
+            marks=pytest.mark.by_hand,
+        ),
     ],
 )
 def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(
