@@ -10,7 +10,7 @@ from task_core.view import Action
 
 SCHEMA = {
     "properties": {
-        "title": {"type": "string", "maxLength": 200, "description": "What"},
+        "title": {"type": "string", "maxLength": 200},
         "text": {"anyOf": [{"type": "string", "maxLength": 4000}, {"type": "null"}]},
         "slug": {"type": "string", "pattern": "^a$"},
         "free": {"type": "string"},
@@ -26,7 +26,7 @@ FIELDS = make_fields(ACTION, SCHEMA, ())
 
 def test_each_kind_of_property_has_its_kind_of_field() -> None:
     assert [field.kind for field in FIELDS] == ["line", "text", "line", "text", "choice", "list"]
-    assert FIELDS[0] == Field("title", "line", "What", (), 200, is_required=True)
+    assert FIELDS[0] == Field("title", "line", (), 200, is_required=True)
     assert [field.is_clearable for field in FIELDS] == [False, True, False, False, True, False]
     assert FIELDS[4].choices == ["a", "b"]
 

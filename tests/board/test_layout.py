@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import chain
 
 import pytest
@@ -11,6 +12,7 @@ from task_board.web.layout import PAGE, Filters, Shown, TreeNode, lay_out_column
 from task_core.view import Line
 
 STATUSES = ("open", "done")
+DONE = frozenset({"done"})
 TREE = Snapshot(
     [
         Line("1", "open", "Release", "", 0),
@@ -58,19 +60,84 @@ def test_a_column_shows_a_page_until_the_user_asks_for_more() -> None:
         (Filters("buy  milk"), [1, 0]),
         (Filters("d2"), [0, 1]),
         (Filters("nothing"), [0, 0]),
-        (Filters(note="high"), [1, 0]),
+        (Filters("skimmed"), [1, 0]),
+        (Filters(priority="medium"), [1, 0]),
+        (Filters(topic="home"), [1, 1]),
+        (Filters(tag="shop"), [1, 0]),
         (Filters(statuses=["done"]), [1]),
     ],
 )
-def test_filters_choose_by_words_status_and_note(filters: Filters, found: list[int]) -> None:
+def test_filters_choose_by_words_status_priority_topic_and_tag(filters: Filters, found: list[int]) -> None:
     tasks = Snapshot(
-        [Line("a", "open", "Buy Milk"), Line("b", "open", "Read mail", "high"), Line("d2", "done", "Rest")]
+        [
+            Line("a", "open", "Buy Milk", priority="medium", topic="home", tags=["shop"], more="Not the skimmed kind"),
+            Line("b", "open", "Read mail", "high", priority="high"),
+            Line("d2", "done", "Rest", topic="home"),
+        ]
     )
     assert [column.count for column in lay_out_columns(tasks, STATUSES, (), filters, Shown())] == found
 
 
+@pytest.mark.parametrize(
+    ("order", "ids"),
+    [
+        ("", ["b", "a", "c"]),
+        ("unknown", ["b", "a", "c"]),
+        ("priority", ["a", "b", "c"]),
+        ("newest", ["c", "b", "a"]),
+        ("oldest", ["a", "b", "c"]),
+        ("changed", ["a", "c", "b"]),
+    ],
+)
+def test_the_tasks_of_a_column_have_the_order_that_the_user_chose(order: str, ids: list[str]) -> None:
+    def at(day: int) -> datetime:
+        return datetime(2026, 1, day, tzinfo=UTC)
+
+    tasks = Snapshot(
+        [
+            Line("b", "open", "B", priority="low", created_at=at(2)),
+            Line("a", "open", "A", priority="high", created_at=at(1), changed_at=at(9)),
+            Line("c", "open", "C", created_at=at(3), changed_at=at(4)),
+        ]
+    )
+    first, _ = lay_out_columns(tasks, STATUSES, (), Filters(), Shown(), order, ["high", "low"])
+    assert [line.id for line in first.lines] == ids
+
+
+def test_a_node_counts_all_its_subtasks_whatever_the_filter_and_says_whether_work_has_begun() -> None:
+    tasks = Snapshot(
+        [
+            Line("1", "todo", "Release"),
+            Line("1.1", "done", "Build", depth=1),
+            Line("1.2", "todo", "Ship", depth=1),
+            Line("1.2.1", "in_progress", "Pack", depth=2),
+            Line("2", "todo", "Party"),
+            Line("2.1", "canceled", "Invite", depth=1),
+        ]
+    )
+    for filters in Filters(), Filters("ship"), Filters("pack"):
+        nodes, _, _ = lay_out_tree(tasks, {"done", "canceled"}, filters, Shown())
+        assert (nodes[0].done, nodes[0].total, nodes[0].has_begun) == (1, 2, True)
+        assert [(node.line.id, node.has_begun) for node in nodes[0].below][-1] == ("1.2", True)
+    last = lay_out_tree(tasks, {"done", "canceled"}, Filters(), Shown())[0][-1]
+    assert (last.done, last.total, last.has_begun) == (1, 1, False)
+
+
+def test_a_task_waits_for_what_it_needs_until_that_is_finished() -> None:
+    tasks = Snapshot(
+        [
+            Line("1", "done", "Dig"),
+            Line("2", "open", "Pour", needs=["1"]),
+            Line("3", "open", "Build", needs=["1", "2", "9"]),
+            Line("4", "done", "Sleep", needs=["2"]),
+        ]
+    )
+    waiting = {line.id: [task.id for task in tasks.waits_for(line, {"done"})] for line in tasks.lines}
+    assert waiting == {"1": [], "2": [], "3": ["2"], "4": []}
+
+
 def test_a_small_tree_is_open_to_its_third_level() -> None:
-    nodes, count, limit = lay_out_tree(TREE, Filters(), Shown())
+    nodes, count, limit = lay_out_tree(TREE, DONE, Filters(), Shown())
     assert outline(nodes) == [["1", [["1.1", ["1.1.1"]], "1.2"]], "2"]
     assert (count, limit) == (2, PAGE)
     assert [(node.count, node.parent) for node in nodes] == [(2, ""), (0, "")]
@@ -78,9 +145,9 @@ def test_a_small_tree_is_open_to_its_third_level() -> None:
 
 
 def test_the_user_opens_and_shuts_what_is_below_a_task() -> None:
-    nodes, _, _ = lay_out_tree(TREE, Filters(), Shown(open=["1.1.1"]))
+    nodes, _, _ = lay_out_tree(TREE, DONE, Filters(), Shown(open=["1.1.1"]))
     assert outline(nodes) == [["1", [["1.1", [["1.1.1", ["1.1.1.1"]]]], "1.2"]], "2"]
-    nodes, _, _ = lay_out_tree(TREE, Filters(), Shown(shut=["1"]))
+    nodes, _, _ = lay_out_tree(TREE, DONE, Filters(), Shown(shut=["1"]))
     assert outline(nodes) == ["1", "2"]
 
 
@@ -88,17 +155,17 @@ def test_a_large_tree_is_shut_and_its_levels_are_pages() -> None:
     lines = [
         line for root in range(200) for line in (Line(f"r{root}", "open", ""), Line(f"c{root}", "open", "", "", 1))
     ]
-    nodes, count, _ = lay_out_tree(Snapshot(lines), Filters(), Shown())
+    nodes, count, _ = lay_out_tree(Snapshot(lines), DONE, Filters(), Shown())
     assert (len(nodes), count, nodes[0].is_open, nodes[0].count) == (PAGE, 200, False, 1)
-    nodes, _, _ = lay_out_tree(Snapshot(lines), Filters(), Shown({"": 150}, open=["r1"]))
+    nodes, _, _ = lay_out_tree(Snapshot(lines), DONE, Filters(), Shown({"": 150}, open=["r1"]))
     assert len(nodes) == 150
     assert outline(nodes[:2]) == ["r0", ["r1", ["c1"]]]
 
 
 def test_a_filtered_tree_shows_what_matches_and_what_is_above_it() -> None:
-    nodes, _, _ = lay_out_tree(TREE, Filters("link"), Shown())
+    nodes, _, _ = lay_out_tree(TREE, DONE, Filters("link"), Shown())
     assert outline(nodes) == [["1", [["1.1", [["1.1.1", ["1.1.1.1"]]]]]]]
-    assert lay_out_tree(TREE, Filters(note="high", statuses=["done"]), Shown())[0] == []
+    assert lay_out_tree(TREE, DONE, Filters(priority="high", statuses=["done"]), Shown())[0] == []
 
 
 def test_of_two_tasks_with_one_id_the_first_is_meant() -> None:
@@ -107,7 +174,7 @@ def test_of_two_tasks_with_one_id_the_first_is_meant() -> None:
     assert line is not None
     assert line.text == "First"
     assert tasks.line("2") is None
-    assert outline(lay_out_tree(tasks, Filters(), Shown())[0]) == ["1", ["1", ["1.1"]]]
+    assert outline(lay_out_tree(tasks, DONE, Filters(), Shown())[0]) == ["1", ["1", ["1.1"]]]
 
 
 def test_a_search_that_finds_very_much_in_a_tree_opens_nothing() -> None:
@@ -116,5 +183,5 @@ def test_a_search_that_finds_very_much_in_a_tree_opens_nothing() -> None:
             [Line(f"{root}", "open", "A"), *(Line(f"{root}.{n}", "open", "B", "", 1) for n in range(49))]
             for root in range(number)
         ]
-        nodes, count, _ = lay_out_tree(Snapshot([*chain(*lines)]), Filters("b"), Shown())
+        nodes, count, _ = lay_out_tree(Snapshot([*chain(*lines)]), DONE, Filters("b"), Shown())
         assert ({node.is_open for node in nodes}, count) == ({opened}, number)

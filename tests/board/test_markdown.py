@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from task_board.markdown import render_markdown
+from task_board.markdown import headline, render_markdown
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,23 @@ def test_no_letter_of_a_text_is_left_out(pieces: list[str]) -> None:
 def test_what_nobody_could_see_is_shown_in_letters() -> None:
     assert render_markdown("safe\u202e\tevil\u200b\r\nnext") == "<p>safe\\u{202e}\tevil\\u{200b}\nnext</p>\n"
     assert "\u202e" not in render_markdown("\u202e" * 100_001)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("Buy milk", "Buy milk"),
+        ("# Buy **milk**", "Buy milk"),
+        ("- [ ] Buy `milk`", "Buy milk"),
+        ("[x] Buy milk", "Buy milk"),
+        ("\n\nBuy milk\n\nToday", "Buy milk …"),
+        ("Buy milk at [the shop](https://example.org)", "Buy milk at the shop"),
+        ("---", "---"),
+        ("<b>Buy</b>", "<b>Buy</b>"),
+        ("Buy\u202emilk", "Buy\\u{202e}milk"),
+        ("a" * 400, "a" * 300 + " …"),
+    ],
+)
+def test_a_headline_is_the_first_line_without_marks(text: str, shown: str) -> None:
+    assert headline(text) == shown

@@ -35,8 +35,8 @@ def test_the_page_can_be_opened_with_filters(columns: BoardClient, lister: Agent
     page = columns.get(q="MAIL").text
     assert ids_shown(page) == [mail]
     assert 'value="MAIL"' in page
-    assert '<option selected value="high">' in columns.get(note="high").text
-    assert ids_shown(columns.shown(note="high")) != [mail]
+    assert '<option selected value="high">' in columns.get(priority="high").text
+    assert ids_shown(columns.shown(priority="high")) != [mail]
 
 
 def test_the_open_tasks_can_be_shown_alone(columns: BoardClient, lister: Agent) -> None:
@@ -116,7 +116,87 @@ def test_the_details_show_every_field_that_holds_something(tmp_path: Path) -> No
 
 def test_the_details_name_the_subtasks(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release", tasks=[{"name": "Build", "id": "b"}])
-    assert re.search(r"Build\s*<code>b</code>", tree.get("/task", id=task_id).text)
+    assert (
+        'hx-get="hierarchy/task?id=b" hx-target="#sheet-body">Build</button> <code>b</code>'
+        in tree.get("/task", id=task_id).text
+    )
+
+
+def test_a_card_shows_what_people_scan_for(columns: BoardClient, lister: Agent) -> None:
+    lister.create("Read mail")
+    lister.create("Read", description="the mail", priority="high", tags=["home", "post"], topic_id="letters")
+    page = columns.shown()
+    for part in (
+        "letters</span>",
+        'tag">home</span>',
+        'tag">post</span>',
+        "high</span>",
+        '<time class="age" datetime="',
+    ):
+        assert part in page
+    assert page.count('<span class="note') == 4  # and none for the usual priority
+    filters = columns.get().text
+    assert '<option value="medium">medium</option>' in filters
+    assert '<option value="letters">letters</option>' in filters
+    assert len(ids_shown(columns.shown(q="the mail"))) == 1
+
+
+def test_an_empty_board_shows_its_columns_and_what_to_say_to_an_agent(columns: BoardClient) -> None:
+    page = columns.shown()
+    assert page.count('<section class="column') == 4
+    assert "Say to your agent" in page
+
+
+def test_a_search_without_a_match_offers_to_clear_the_filters(columns: BoardClient, lister: Agent) -> None:
+    lister.create("Buy milk")
+    assert '<a href="tasks-v1">Clear the filters</a>' in columns.shown(q="nothing")
+
+
+def test_each_tab_counts_the_open_tasks_of_its_store(tmp_path: Path) -> None:
+    agent = Agent(record_of("tasks-v1"), tmp_path)
+    agent.create("Buy milk")
+    agent.call("update_task_status", id=agent.create("Read mail"), status="canceled")
+    agent.close()
+    (tmp_path / "hierarchy.json").write_text("{")
+    with open_board(tmp_path, "tasks-v1", "hierarchy") as board:
+        page = board.get().text
+    assert re.findall(r'<span class="count" title="Open">(\d+)</span>', page) == ["1"]
+    assert 'data-open="1"' in page
+
+
+def test_the_details_link_what_is_above_a_task_and_what_it_waits_for(tmp_path: Path) -> None:
+    agent = Agent(record_of("taskmaster"), tmp_path)
+    agent.create("Dig")
+    agent.create("Build", dependencies="1")
+    agent.call("add_subtask", id="2", title="Walls")
+    with open_board(tmp_path, "taskmaster") as board:
+        shown, build, walls = board.shown(), board.get("/task", id="2").text, board.get("/task", id="2.1").text
+        agent.call("set_task_status", id="1", status="done")
+        later = board.get("/task", id="2").text
+    agent.close()
+    assert '<span class="note waits">Waits for <span title="Dig">#1</span></span>' in shown
+    assert '<span class="progress">0/1 done</span>' in shown
+    assert "Waits for <button" in build
+    assert "<dt>Depends on</dt>" in build
+    assert build.count('hx-get="taskmaster/task?id=1"') == 2
+    assert (
+        '<nav class="path" aria-label="Tasks above"><button type="button" class="link" hx-get="taskmaster/task?id=2"'
+        in walls
+    )
+    assert "Waits for" not in later
+    assert later.count('hx-get="taskmaster/task?id=1"') == 1
+
+
+def test_what_changes_more_than_one_task_says_how_many_before_it_does(tree: BoardClient, planner: Agent) -> None:
+    task_id = planner.create("A", tasks=[{"name": "A1", "id": "a1"}, {"name": "A2", "id": "a2"}])
+    assert "Remove it, with everything below it (2 tasks)?" in tree.get("/form", action="remove", id=task_id).text
+    assert "Remove it?" in tree.get("/form", action="remove", id="a1").text
+    for leaf in ("a1", "a2"):
+        planner.call("startTask", id=leaf)
+        planner.call("completeTask", id=leaf, resolution="built")
+    assert "with the finished tasks below it (2)" in tree.get("/form", action="reopen", id=task_id).text
+    assert 'hx-get="hierarchy/form?action=reopen' in tree.get("/task", id=task_id).text
+    assert 'hx-get="hierarchy/form?action=reopen' not in tree.get("/task", id="a1").text
 
 
 def test_an_archived_task_is_still_shown(tmp_path: Path) -> None:

@@ -46,7 +46,15 @@ class HeartbeatView(StoreView[HeartbeatTask]):
 
     @override
     def line(self, task: HeartbeatTask, depth: int) -> Line:
-        return Line(task.id, task.status.value, task.raw_user_request, depth=depth)
+        return Line(
+            task.id,
+            task.status.value,
+            task.raw_user_request,
+            depth=depth,
+            more="\n".join(filter(None, (task.raw_reference, *task.ideas, task.result))),
+            created_at=task.created_at,
+            changed_at=task.updated_at,
+        )
 
     @override
     def render(self, tasks: Collection[HeartbeatTask], task_id: str) -> dict[str, JsonValue]:

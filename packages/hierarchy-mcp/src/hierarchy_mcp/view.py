@@ -37,7 +37,7 @@ class HierarchyView(StoreView[HierarchyTask]):
 
     @override
     def line(self, task: HierarchyTask, depth: int) -> Line:
-        return Line(task.id, task.status.value, task.name, depth=depth)
+        return Line(task.id, task.status.value, task.name, depth=depth, more=task.description or "")
 
     @override
     def render(self, tasks: Collection[HierarchyTask], task_id: str) -> dict[str, JsonValue]:
@@ -124,7 +124,13 @@ ACTIONS: Final = BoardActions(
             status=_DONE,
         ),
         Action(
-            "reopen", "updateTask", task="id", values={"status": _TODO}, sources=(_IN_PROGRESS, _DONE), status=_TODO
+            "reopen",
+            "updateTask",
+            task="id",
+            values={"status": _TODO},
+            sources=(_IN_PROGRESS, _DONE),
+            status=_TODO,
+            reopens=True,
         ),
         Action("remove", "deleteTask", task="id", removes=True),
     ),

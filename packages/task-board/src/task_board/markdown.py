@@ -15,11 +15,16 @@ from typing_extensions import override
 
 from task_core.text import escape_invisible
 
-__all__ = ["is_plain", "render_markdown", "show_invisible"]
+__all__ = ["headline", "is_plain", "render_markdown", "show_invisible"]
 
 _SCHEMES: Final = re.compile(r"(https?|mailto):", re.IGNORECASE)
 
 _LINE: Final = re.compile(r"[^\t\r\n]+")
+
+_CHECKBOX: Final = re.compile(r"(?:[-*+]\s+)?\[[ xX]\]\s+")
+
+_HEADLINE: Final = 300
+"""Characters of a first line that are shown."""
 
 _LONGEST: Final = 100_000
 """Characters that are rendered; longer text is shown as it is."""
@@ -70,6 +75,15 @@ def render_markdown(text: str) -> Markup:
         return Markup("<pre>{}</pre>").format(text)
     shown = _PARSER.renderer.render(tokens, _PARSER.options, {})
     return Markup(shown)  # noqa: S704 - the parser lets no HTML through, and the links are checked
+
+
+def headline(text: str) -> str:
+    """Return the first line of ``text`` without the marks of Markdown, and "…" if there is more."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    inner = [token for token in _PARSER.parse(_CHECKBOX.sub("", lines[0][:_HEADLINE])) if token.type == "inline"]
+    words = "".join(part.content for part in inner[0].children or []) if inner else ""
+    is_cut = len(lines) > 1 or len(lines[0]) > _HEADLINE
+    return show_invisible((words or lines[0][:_HEADLINE]) + (" …" if is_cut else ""))
 
 
 def show_invisible(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,21 @@ class Snapshot:
         """Return the line of a task, if it is there."""
         place = self.places.get(task_id)
         return None if place is None else self.lines[place]
+
+    def above(self, task_id: str) -> list[Line]:
+        """Return the tasks above one, the topmost first."""
+        found: list[Line] = []
+        place = self.parents[self.places[task_id]] if task_id in self.places else -1
+        while place >= 0:
+            found.append(self.lines[place])
+            place = self.parents[place]
+        return found[::-1]
+
+    def waits_for(self, line: Line, finished: Collection[str]) -> list[Line]:
+        """Return the tasks that a task needs and that are not ``finished``; none once it is finished itself."""
+        if line.status in finished:
+            return []
+        return [task for task in map(self.line, line.needs) if task and task.status not in finished]
 
 
 @dataclass

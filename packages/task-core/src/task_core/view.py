@@ -5,6 +5,7 @@ also reads ``ACTIONS`` there, and its resources show the same lines. It imports 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
@@ -26,6 +27,16 @@ class Line(NamedTuple):
     """a word more, such as its priority if that is not the usual one"""
     depth: int = 0
     """the number of tasks above it in a tree"""
+    priority: str = ""
+    """its priority, the usual one too"""
+    topic: str = ""
+    tags: Sequence[str] = ()
+    needs: Sequence[str] = ()
+    """ids of the tasks that must be finished before it"""
+    more: str = ""
+    """further text that a search finds, such as the description"""
+    created_at: datetime | None = None
+    changed_at: datetime | None = None
 
 
 class Section(NamedTuple):
@@ -106,6 +117,8 @@ class Action(NamedTuple):
     """the status that the task then has"""
     removes: bool = False
     """true if the task is gone afterwards, so that the board asks first"""
+    reopens: bool = False
+    """true if finished tasks below it are open afterwards, so that the board asks first if there are any"""
 
 
 class BoardActions(NamedTuple):
@@ -125,6 +138,8 @@ class BoardActions(NamedTuple):
     """settings with which the server offers these tools, if it does not do so anyway"""
     one_line: Collection[str] = ()
     """fields of one line whose schema does not say so"""
+    priorities: Sequence[str] = ()
+    """every priority, the highest first"""
     create_below: Action | None = None
     """makes a subtask"""
     place_below: Action | None = None

@@ -14,7 +14,7 @@ from task_core.models import utc_now
 from task_core.server.overview import MAX_LISTED, JsonObject, render_list, render_summary
 from task_core.view import Action, BoardActions, Line, Section, View, match_statuses
 from task_core.warning_list import WarningList
-from taskmaster_mcp.core.items import ProjectItem, TagTasks
+from taskmaster_mcp.core.items import PRIORITIES, ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next
 from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
@@ -152,7 +152,16 @@ def _section(items: Sequence[ProjectItem]) -> Section:
 
 def _line(item: ProjectItem) -> Line:
     own = item.text("priority").strip()
-    return Line(item.id, item.status, item.title, "" if own == "medium" else own, int(item.is_subtask))
+    return Line(
+        item.id,
+        item.status,
+        item.title,
+        "" if own == "medium" else own,
+        int(item.is_subtask),
+        priority=own,
+        needs=item.targets,
+        more=f"{item.text('description')}\n{item.text('details')}",
+    )
 
 
 def _step(status: str) -> Action:
@@ -174,6 +183,7 @@ ACTIONS: Final = BoardActions(
     poll=Action("poll", "get_tasks", values={"limit": 1}),
     settings={"task_master_tools": "all"},
     one_line=("title", "dependencies"),
+    priorities=PRIORITIES,
     create_below=Action("create_below", "add_subtask", parent="id", fields=_FIELDS),
     place_below=Action("place_below", "add_subtask", task="taskId", parent="id"),
     place_on_top=Action("place_on_top", "remove_subtask", task="id", values={"convert": True}),

@@ -11,7 +11,7 @@ from task_core.store.view import StoreView
 from task_core.view import Action, BoardActions, Line, View
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.codec import CODEC
-from tasks_v1_mcp.models import TRANSITIONS, StoredTask, V1Status
+from tasks_v1_mcp.models import TRANSITIONS, Priority, StoredTask, V1Status
 from tasks_v1_mcp.settings import TasksSettings
 
 __all__ = ["ACTIONS", "TasksView", "open_view"]
@@ -35,7 +35,19 @@ class TasksView(StoreView[StoredTask]):
 
     @override
     def line(self, task: StoredTask, depth: int) -> Line:
-        return Line(task.id, task.status.value, task.title, task.priority.note, depth)
+        return Line(
+            task.id,
+            task.status.value,
+            task.title,
+            task.priority.note,
+            depth,
+            priority=task.priority.value,
+            topic=task.topic_id or "",
+            tags=task.tags,
+            more=task.description or "",
+            created_at=task.created_at,
+            changed_at=task.updated_at,
+        )
 
     @override
     def first(self, tasks: Collection[StoredTask], status: str, limit: int) -> Sequence[StoredTask]:
@@ -64,5 +76,6 @@ ACTIONS: Final = BoardActions(
     edit=Action("edit", "update_task", task="id", fields=_FIELDS),
     steps=[*map(_step, _NAMES)],
     poll=Action("poll", "list_tasks", values={"limit": 1}),
+    priorities=[priority.value for priority in reversed(Priority)],
 )
 """The tools behind each thing that people can do."""

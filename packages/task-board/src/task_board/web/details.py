@@ -3,7 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
@@ -15,15 +16,19 @@ from task_core.view import Action, Line
 __all__ = [
     "HEADING",
     "DetailRow",
+    "count_below",
     "digest",
     "find_line",
     "find_parent",
+    "label_id",
     "list_children",
     "list_places",
     "list_rows",
     "list_sources",
     "list_steps",
 ]
+
+_SHORT_NUMBER: Final = re.compile(r"\d{1,9}(\.\d{1,9})*")
 
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)")
 
@@ -44,13 +49,18 @@ class DetailRow(NamedTuple):
     value: Any
 
 
-def list_rows(task: Mapping[str, JsonValue], heading: str = "") -> list[DetailRow]:
-    """Return the fields of a task that hold something, in its own order; not the one that the ``heading`` shows."""
+def list_rows(task: Mapping[str, JsonValue], heading: str = "", needed: Sequence[Line] = ()) -> list[DetailRow]:
+    """Return the fields of a task that hold something, in its own order; not the one that the ``heading`` shows.
+
+    ``needed`` are the tasks that its dependencies name.
+    """
     empty: tuple[JsonValue, ...] = (None, "", [], {})
     is_whole = len(heading) <= HEADING and is_plain(heading)
     title = next((name for name, value in task.items() if value == heading), "") if is_whole else ""
     left_out = {*_SHOWN_ABOVE, title}
-    return [_row(name, value) for name, value in task.items() if name not in left_out and value not in empty]
+    linked = [{"id": line.id, "status": line.status, "name": line.text} for line in needed]
+    fields = {**task, "dependencies": linked} if linked and "dependencies" in task else task
+    return [_row(name, value) for name, value in fields.items() if name not in left_out and value not in empty]
 
 
 def _row(name: str, value: JsonValue) -> DetailRow:
@@ -71,6 +81,21 @@ def _row(name: str, value: JsonValue) -> DetailRow:
 def list_steps(store: BoardStore, line: Line) -> list[Action]:
     """Return the changes of status, and removals, that are offered for a task."""
     return [step for step in store.actions.steps if not step.sources or line.status in step.sources]
+
+
+def count_below(tasks: Snapshot, task_id: str, statuses: Collection[str] = ()) -> int:
+    """Return how many tasks are below one, with one of ``statuses`` if there are any."""
+    place = tasks.places.get(task_id)
+    if place is None:
+        return 0
+    depth = tasks.lines[place].depth
+    below = takewhile(lambda line: line.depth > depth, islice(tasks.lines, place + 1, None))
+    return sum(not statuses or line.status in statuses for line in below)
+
+
+def label_id(task_id: str) -> str:
+    """Return an id as people write it: "#" before a number."""
+    return f"#{task_id}" if _SHORT_NUMBER.fullmatch(task_id) else task_id
 
 
 def list_sources(store: BoardStore, status: str) -> list[str]:

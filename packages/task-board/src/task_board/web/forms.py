@@ -19,7 +19,6 @@ class Field(NamedTuple):
     name: str
     kind: str
     """``line``, ``text``, ``list`` or ``choice``"""
-    hint: str = ""
     choices: Sequence[str] = ()
     limit: int | None = None
     """characters, at most"""
@@ -52,8 +51,7 @@ def _field(name: str, schema: Mapping[str, Any], required: Collection[str], one_
     limit = found.get("maxLength")
     is_line = name in one_line or "pattern" in found or (limit or _LONGEST_LINE + 1) <= _LONGEST_LINE
     kind = "list" if found.get("type") == "array" else "choice" if "enum" in found else "line" if is_line else "text"
-    hint = str(schema.get("description", ""))
-    return Field(name, kind, hint, found.get("enum", ()), limit, name in required, "null" in kinds)
+    return Field(name, kind, found.get("enum", ()), limit, name in required, "null" in kinds)
 
 
 def as_text(value: JsonValue) -> str:

@@ -1,13 +1,30 @@
 """Layouts of the tasks: columns by status, or a tree, with the parts that are shown."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from task_board.stores import Snapshot
 from task_core.view import Line
 
-__all__ = ["PAGE", "Column", "Filters", "Shown", "TreeNode", "find_tone", "lay_out_columns", "lay_out_tree"]
+__all__ = [
+    "ORDERS",
+    "PAGE",
+    "Column",
+    "Filters",
+    "Shown",
+    "TreeNode",
+    "find_tone",
+    "lay_out_columns",
+    "lay_out_tree",
+    "sort_lines",
+]
+
+ORDERS: Final = ("priority", "newest", "oldest", "changed")
+"""What the tasks of a column can be sorted by, besides the order of the server."""
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 PAGE: Final = 50
 """Tasks of one column or below one task that are shown before the user asks for more."""
@@ -40,21 +57,25 @@ class Filters(NamedTuple):
     query: str = ""
     statuses: Collection[str] = ()
     """any of these, or all"""
-    note: str = ""
+    priority: str = ""
+    topic: str = ""
+    tag: str = ""
 
     @property
     def are_set(self) -> bool:
         """True if some tasks may be left out."""
-        return bool(self.query or self.statuses or self.note)
+        return any(self)
 
     def match(self, line: Line) -> bool:
         """Return whether a task is shown."""
         if self.statuses and line.status not in self.statuses:
             return False
-        if self.note and line.note != self.note:
+        if self.priority and line.priority != self.priority:
             return False
-        text = f"{line.id}\n{line.text}".casefold()
-        return all(word in text for word in self.query.casefold().split())
+        if (self.topic and line.topic != self.topic) or (self.tag and self.tag not in line.tags):
+            return False
+        words = self.query.casefold().split()
+        return not words or all(map(f"{line.id}\n{line.text}\n{line.more}".casefold().__contains__, words))
 
 
 class Shown(NamedTuple):
@@ -89,6 +110,11 @@ class TreeNode(NamedTuple):
     line: Line
     count: int
     """the number of subtasks that match"""
+    done: int
+    """the number of its finished subtasks, of all"""
+    total: int
+    has_begun: bool
+    """true if it waits by its own status, but work below it has begun"""
     is_open: bool
     below: "Sequence[TreeNode]"
     """the subtasks that are shown, if it is open"""
@@ -102,12 +128,30 @@ def find_tone(status: str) -> str:
     return _TONES.get(status.casefold().replace("-", "_"), "waiting")
 
 
+def sort_lines(lines: Sequence[Line], order: str, priorities: Sequence[str]) -> Sequence[Line]:
+    """Return ``lines`` by a member of ``ORDERS``; otherwise, and of equal ones, in the order of the server."""
+    if order == "priority":
+        ranks = {priority: rank for rank, priority in enumerate(priorities)}
+        return sorted(lines, key=lambda line: ranks.get(line.priority, len(ranks)))
+    if order == "changed":
+        return sorted(lines, key=lambda line: line.changed_at or _NEVER, reverse=True)
+    if order in ORDERS:
+        return sorted(lines, key=lambda line: line.created_at or _NEVER, reverse=order == "newest")
+    return lines
+
+
 def lay_out_columns(
-    tasks: Snapshot, statuses: Sequence[str], finished: Collection[str], filters: Filters, shown: Shown
+    tasks: Snapshot,
+    statuses: Sequence[str],
+    finished: Collection[str],
+    filters: Filters,
+    shown: Shown,
+    order: str = "",
+    priorities: Sequence[str] = (),
 ) -> list[Column]:
     """Return a column for each status, in the order of work; only those that are asked for."""
     found: dict[str, list[Line]] = {status: [] for status in statuses}
-    for line in tasks.lines:
+    for line in sort_lines(tasks.lines, order, priorities):
         column = found.setdefault(line.status, [])
         if filters.match(line):
             column.append(line)
@@ -118,7 +162,9 @@ def lay_out_columns(
     ]
 
 
-def lay_out_tree(tasks: Snapshot, filters: Filters, shown: Shown) -> tuple[list[TreeNode], int, int]:
+def lay_out_tree(
+    tasks: Snapshot, finished: Collection[str], filters: Filters, shown: Shown
+) -> tuple[list[TreeNode], int, int]:
     """Return the nodes of the top level, with what is open below them, and how many are there and may be shown."""
     below = _matching(tasks, filters) if filters.are_set else tasks.below
     is_small = len(tasks.lines) <= _SMALL
@@ -129,7 +175,27 @@ def lay_out_tree(tasks: Snapshot, filters: Filters, shown: Shown) -> tuple[list[
             return line.id in shown.open
         return is_search or (is_small and line.depth < _OPEN_LEVELS)
 
-    return _nodes(tasks, below, -1, shown, is_open), len(below.get(-1, ())), shown.limit("")
+    begun = _begun(tasks)
+
+    def node(place: int, parent: str) -> TreeNode:
+        line, children, every = tasks.lines[place], below.get(place, ()), tasks.below.get(place, ())
+        opened = bool(children) and is_open(line)
+        inner = [node(child, line.id) for child in children[: shown.limit(line.id)]] if opened else []
+        done = sum(tasks.lines[child].status in finished for child in every)
+        has_begun = place in begun and find_tone(line.status) == "waiting"
+        return TreeNode(line, len(children), done, len(every), has_begun, opened, inner, shown.limit(line.id), parent)
+
+    roots = below.get(-1, ())
+    return [node(place, "") for place in roots[: shown.limit("")]], len(roots), shown.limit("")
+
+
+def _begun(tasks: Snapshot) -> Collection[int]:
+    """Return the indexes of the tasks below which one does not wait any more."""
+    found: set[int] = set()
+    for place in range(len(tasks.lines) - 1, -1, -1):
+        if place in found or find_tone(tasks.lines[place].status) not in ("waiting", "canceled"):
+            found.add(tasks.parents[place])
+    return found
 
 
 def _matching(tasks: Snapshot, filters: Filters) -> Mapping[int, Sequence[int]]:
@@ -144,16 +210,3 @@ def _matching(tasks: Snapshot, filters: Filters) -> Mapping[int, Sequence[int]]:
     for place in sorted(kept):
         found[tasks.parents[place]].append(place)
     return found
-
-
-def _nodes(
-    tasks: Snapshot, below: Mapping[int, Sequence[int]], place: int, shown: Shown, is_open: Callable[[Line], bool]
-) -> list[TreeNode]:
-    parent = tasks.lines[place].id if place >= 0 else ""
-    nodes: list[TreeNode] = []
-    for child in below.get(place, ())[: shown.limit(parent)]:
-        line, count = tasks.lines[child], len(below.get(child, ()))
-        opened = count > 0 and is_open(line)
-        inner = _nodes(tasks, below, child, shown, is_open) if opened else ()
-        nodes.append(TreeNode(line, count, opened, inner, shown.limit(line.id), parent))
-    return nodes

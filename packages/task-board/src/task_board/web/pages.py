@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from anyio import to_thread
@@ -12,9 +13,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from task_board.stores import BoardStore
-from task_board.web.details import digest, find_line, list_places, list_rows, list_sources, list_steps
+from task_board.web.details import (
+    count_below,
+    digest,
+    find_line,
+    list_places,
+    list_rows,
+    list_sources,
+    list_steps,
+)
 from task_board.web.forms import as_text, make_fields
-from task_board.web.layout import Filters, Shown, lay_out_columns, lay_out_tree
+from task_board.web.layout import ORDERS, Filters, Shown, lay_out_columns, lay_out_tree
 from task_board.web.news import News
 from task_board.web.responses import announce, language_of, render
 from task_board.web.safety import Keys
@@ -26,8 +35,8 @@ __all__ = ["Pages", "find_action", "form_values"]
 
 _NUMBER: Final = re.compile("[0-9]{1,6}")
 
-_MOST_NOTES: Final = 12
-"""Notes, such as priorities, up to which the page offers them as a filter."""
+_MOST_OFFERED: Final = 50
+"""Topics, or tags, up to which the page offers them as a filter."""
 
 
 class Pages:
@@ -66,7 +75,16 @@ class Pages:
         """Show the board of a store."""
         store = self.store(request)
         values = await self._read(store, request)
-        return render(request, "board.html", stores=self._stores, titles=self._titles, store=store, **values)
+        open_tasks = {other.key: await to_thread.run_sync(_count_open, other) for other in self._stores.values()}
+        return render(
+            request,
+            "board.html",
+            stores=self._stores,
+            titles=self._titles,
+            open_tasks=open_tasks,
+            store=store,
+            **values,
+        )
 
     async def tasks(self, request: Request) -> Response:
         """Show only the tasks, as they are now."""
@@ -80,10 +98,18 @@ class Pages:
         store, task_id = self.store(request), request.query_params.get("id", "")
 
         def read() -> dict[str, Any]:
-            task = store.view.task(task_id)
+            task, tasks = store.view.task(task_id), store.tasks()
             line = find_line(store, task_id, task)
-            rows, steps = list_rows(task, line.text), list_steps(store, line)
-            return {"line": line, "rows": rows, "steps": steps, "places": list_places(store, task_id)}
+            needed = [found for found in map(tasks.line, line.needs) if found]
+            return {
+                "line": line,
+                "path": tasks.above(task_id),
+                "waits_for": tasks.waits_for(line, store.view.finished),
+                "rows": list_rows(task, line.text, needed),
+                "steps": list_steps(store, line),
+                "is_begun": count_below(tasks, task_id, store.view.finished) > 0,
+                "places": list_places(store, task_id),
+            }
 
         return await _attempt(request, store, "task.html", read)
 
@@ -101,7 +127,8 @@ class Pages:
     async def _read(self, store: BoardStore, request: Request) -> dict[str, Any]:
         outcome = await store.say()
         error = (outcome.code, outcome.message) if outcome.code else None
-        values: dict[str, Any] = {"total": 0, "found": 0, "statuses": (), "finished": (), "notes": ()}
+        values: dict[str, Any] = dict.fromkeys(("total", "found", "open"), 0)
+        values |= dict.fromkeys(("statuses", "finished", "topics", "tags", "orders"), ())
         try:
             values |= await to_thread.run_sync(_lay_out, store, request)
         except TaskError as caught:
@@ -111,6 +138,7 @@ class Pages:
             "error": error,
             "warnings": outcome.warnings,
             "filters": _filters(request),
+            "order": request.query_params.get("sort", ""),
             "is_missing": store.is_missing,
         }
 
@@ -142,6 +170,8 @@ def form_values(store: BoardStore, action: Action, task_id: str, parent: str) ->
         "action": action,
         "fields": fields,
         "line": find_line(store, task_id, task) if task_id else None,
+        "below": count_below(store.tasks(), task_id),
+        "reopened": count_below(store.tasks(), task_id, store.view.finished),
         "parent": parent,
         "seen": digest(task),
         "was": was,
@@ -169,7 +199,7 @@ def _filters(request: Request) -> Filters:
     query = request.query_params
     status = query.get("status", "")
     chosen = [status] if status else []
-    return Filters(query.get("q", ""), chosen, query.get("note", ""))
+    return Filters(query.get("q", ""), chosen, *(query.get(name, "") for name in ("priority", "topic", "tag")))
 
 
 def _lay_out(store: BoardStore, request: Request) -> dict[str, Any]:
@@ -184,19 +214,38 @@ def _lay_out(store: BoardStore, request: Request) -> dict[str, Any]:
         frozenset(query.getlist("open")),
         frozenset(query.getlist("shut")),
     )
-    notes = list(dict.fromkeys(line.note for line in tasks.lines if line.note))
     values: dict[str, Any] = {
         "total": len(tasks.lines),
         "found": sum(map(filters.match, tasks.lines)) if filters.are_set else len(tasks.lines),
+        "open": _count_open(store),
         "statuses": statuses,
         "finished": finished,
-        "notes": notes if len(notes) <= _MOST_NOTES else [],
+        "topics": _offer(line.topic for line in tasks.lines),
+        "tags": _offer(tag for line in tasks.lines for tag in line.tags),
+        "waits_for": partial(tasks.waits_for, finished=finished),
     }
     if store.actions.is_tree:
-        nodes, count, limit = lay_out_tree(tasks, filters, shown)
-        return {**values, "nodes": nodes, "count": count, "limit": limit}
-    columns = lay_out_columns(tasks, statuses, finished, filters, shown)
-    return {**values, "columns": columns, "sources": {it.status: list_sources(store, it.status) for it in columns}}
+        nodes, count, limit = lay_out_tree(tasks, finished, filters, shown)
+        return {**values, "nodes": nodes, "count": count, "limit": limit, "orders": ()}
+    order, priorities = query.get("sort", ""), store.actions.priorities
+    columns = lay_out_columns(tasks, statuses, finished, filters, shown, order, priorities)
+    orders = [name for name in ORDERS if name != "priority" or priorities]
+    sources = {column.status: list_sources(store, column.status) for column in columns}
+    return {**values, "columns": columns, "orders": orders, "sources": sources}
+
+
+def _offer(words: Iterable[str]) -> list[str]:
+    found = sorted({word for word in words if word})
+    return found if len(found) <= _MOST_OFFERED else []
+
+
+def _count_open(store: BoardStore) -> int | None:
+    """Return how many tasks are not finished; None if they cannot be read."""
+    try:
+        finished = store.view.finished
+        return sum(line.status not in finished for line in store.tasks().lines)
+    except TaskError:
+        return None
 
 
 def _find_title(store: BoardStore, stores: Iterable[BoardStore]) -> str:

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from task_board.language import Language, choose_language
-from task_board.markdown import render_markdown, show_invisible
+from task_board.markdown import headline, render_markdown, show_invisible
+from task_board.web.details import label_id
 from task_board.web.layout import find_tone
 
 __all__ = ["STATIC", "announce", "language_of", "render", "say"]
@@ -31,6 +32,8 @@ _TEMPLATES: Final = Environment(
 _TEMPLATES.filters["markdown"] = render_markdown
 _TEMPLATES.filters["visible"] = show_invisible
 _TEMPLATES.filters["tone"] = find_tone
+_TEMPLATES.filters["headline"] = headline
+_TEMPLATES.filters["label"] = label_id
 
 
 def language_of(request: Request) -> Language:

@@ -6,7 +6,11 @@
   const filters = document.getElementById("filters");
   const sheet = document.getElementById("sheet");
   const live = document.getElementById("live");
-  const limits = new Map(), opened = new Set(), shut = new Set();
+  const limits = new Map();
+  // What the user has opened and shut survives a reload.
+  const kept = JSON.parse(localStorage.getItem(`board ${location.pathname}`) ?? "{}");
+  const opened = new Set(kept.opened), shut = new Set(kept.shut), folded = new Set(kept.folded);
+  let tab = kept.tab ?? "";
   const LIVE = "X-Live";
   let opener = "", dragged = null, isPressed = false, isDue = false;
   // Moves that are under way, by task; those of them that are answered; and those that the asked page will show.
@@ -73,8 +77,9 @@
       live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
     }
     if (isAnswered && detail.successful) {
-      const given = [...new FormData(filters)].filter(([, value]) => value);
-      history.replaceState(null, "", given.length ? `?${new URLSearchParams(given)}` : location.pathname);
+      showAddress();
+      const count = document.querySelector("nav [aria-current] .count");
+      if (count) count.textContent = tasks.querySelector("[data-open]")?.dataset.open ?? "";
     }
     for (const id of isDue ? [] : settling) {
       moving.delete(id);
@@ -87,6 +92,14 @@
     const isFaulty = tasks.querySelector(":scope > .notice.error");
     if (isFaulty && source?.readyState === EventSource.OPEN) retry = setTimeout(refresh, 1000);
   });
+
+  // The address has the filters and the open task, so that both survive a reload and can be sent to somebody.
+  function showAddress() {
+    const given = new URLSearchParams([...new FormData(filters)].filter(([, value]) => value));
+    const shown = sheet.open && sheet.querySelector("[data-task]")?.dataset.task;
+    if (shown) given.set("task", shown);
+    history.replaceState(null, "", given.size ? `?${given}` : location.pathname);
+  }
 
   // What is the same stays, so that no button is gone before it is answered.
   let hadFocus = false;
@@ -112,7 +125,49 @@
     if (detail.target === tasks && hadFocus && document.activeElement === document.body) tasks.focus();
     // htmx says this too of answers that only announce something.
     if (detail.target.id === "sheet-body" && detail.xhr.getResponseHeader("HX-Reswap") !== "none") showSheet();
+    dress(detail.target);
   });
+
+  // Times of this place, and what is folded
+
+  const { lang } = document.documentElement;
+  const moment = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
+  const ago = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "short" });
+  const UNITS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
+
+  function dress(part) {
+    for (const time of part.querySelectorAll("time")) {
+      const then = new Date(time.dateTime);
+      if (Number.isNaN(then.getTime())) continue;
+      const seconds = (then - Date.now()) / 1000;
+      const [unit, length] = UNITS.find(([, span]) => Math.abs(seconds) >= span) ?? ["minute", 60];
+      const isAge = time.matches(".age");
+      time.textContent = isAge ? ago.format(Math.trunc(seconds / length), unit) : moment.format(then);
+      if (isAge) time.title = moment.format(then);
+    }
+    if (part === tasks) dressColumns();
+  }
+
+  function dressColumns() {
+    const columns = [...tasks.querySelectorAll(".column")];
+    const now = columns.find((column) => column.dataset.status === tab) ?? columns.find((column) => column.querySelector(".card"));
+    for (const column of columns) {
+      const isFolded = folded.has(column.dataset.status);
+      column.classList.toggle("folded", isFolded);
+      column.classList.toggle("current", column === (now ?? columns[0]));
+      column.querySelector(".fold").setAttribute("aria-expanded", String(!isFolded));
+    }
+    for (const button of tasks.querySelectorAll("[data-tab]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.tab === (now ?? columns[0])?.dataset.status));
+    }
+  }
+
+  function keep() {
+    const values = { opened: [...opened], shut: [...shut], folded: [...folded], tab };
+    localStorage.setItem(`board ${location.pathname}`, JSON.stringify(values));
+  }
+
+  setInterval(() => dress(document), 60_000);
 
   // The sheet
 
@@ -125,6 +180,7 @@
     const first = sheet.querySelector("[aria-invalid], [autofocus], h2[tabindex]");
     // A swap keeps the focus if what had it is still there.
     if (isNew || document.activeElement === document.body || document.activeElement === sheet) first?.focus();
+    showAddress();
   }
 
   sheet.addEventListener("cancel", (event) => {
@@ -141,10 +197,11 @@
     document.getElementById("sheet-body").replaceChildren();
     for (const saying of sheet.querySelectorAll(".saying")) saying.remove();
     (document.getElementById(opener) ?? tasks).focus();
+    showAddress();
   });
 
   document.addEventListener("click", (event) => {
-    const target = event.target.closest("[data-close], [data-use], .more, button.toggle");
+    const target = event.target.closest("[data-close], [data-use], [data-copy], [data-tab], [data-fold], #narrow, .more, button.toggle");
     if (!target) return;
     if ("close" in target.dataset) {
       const saying = target.closest(".saying");
@@ -154,6 +211,19 @@
       const field = document.getElementById(target.dataset.use);
       field.value = target.dataset.text;
       field.focus();
+    } else if ("copy" in target.dataset) {
+      navigator.clipboard.writeText(target.dataset.copy).then(() => say("done", document.body.dataset.copied));
+    } else if ("tab" in target.dataset) {
+      tab = target.dataset.tab;
+      keep();
+      dressColumns();
+    } else if ("fold" in target.dataset) {
+      const { fold } = target.dataset;
+      if (!folded.delete(fold)) folded.add(fold);
+      keep();
+      dressColumns();
+    } else if (target.id === "narrow") {
+      target.setAttribute("aria-expanded", String(filters.classList.toggle("wide-open")));
     } else if (target.matches(".more")) {
       limits.set(target.dataset.part, target.dataset.limit);
       refresh();
@@ -167,6 +237,7 @@
     const isOpen = button.getAttribute("aria-expanded") === "true";
     (isOpen ? shut : opened).add(id);
     (isOpen ? opened : shut).delete(id);
+    keep();
     refresh();
   }
 
@@ -382,6 +453,25 @@
     (card.matches(".card") ? steerColumns : steerTree)(card, step, event.shiftKey);
   });
 
+  // Single keys, where nobody writes
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, textarea, select")) return;
+    const id = event.target.closest("[data-id]")?.dataset.id;
+    if (event.key === "e" && sheet.open) sheet.querySelector("[data-action='edit']")?.click();
+    else if (event.key === "e" && id) load(`${key}/form?${new URLSearchParams({ action: "edit", id })}`);
+    else if (event.key === "n" && !sheet.open) document.getElementById("new").click();
+    else if (event.key === "/" && !sheet.open) document.getElementById("q").focus();
+    else if (event.key === "?" && !sheet.open) showKeys();
+    else return;
+    event.preventDefault();
+  });
+
+  function showKeys() {
+    const keys = document.querySelector(".keys");
+    keys.open = !keys.open;
+    keys.querySelector("summary").focus();
+  }
+
   // News; a page that nobody sees needs none, and browsers open only a few connections to one server
 
   let source = null, wasLost = false;
@@ -417,4 +507,9 @@
     }
   });
   listen();
+  dress(document);
+  dressColumns();
+  if (opened.size || shut.size) refresh();
+  const asked = new URLSearchParams(location.search).get("task");
+  if (asked) load(`${key}/task?${new URLSearchParams({ id: asked })}`);
 })();
