@@ -133,14 +133,14 @@
   const { lang } = document.documentElement;
   const moment = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
   const ago = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "short" });
-  const UNITS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
+  const UNITS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 60]];
 
   function dress(part) {
     for (const time of part.querySelectorAll("time")) {
       const then = new Date(time.dateTime);
       if (Number.isNaN(then.getTime())) continue;
       const seconds = (then - Date.now()) / 1000;
-      const [unit, length] = UNITS.find(([, span]) => Math.abs(seconds) >= span) ?? ["minute", 60];
+      const [unit, length] = UNITS.find(([, span]) => Math.abs(seconds) >= span) ?? UNITS.at(-1);
       const isAge = time.matches(".age");
       time.textContent = isAge ? ago.format(Math.trunc(seconds / length), unit) : moment.format(then);
       if (isAge) time.title = moment.format(then);
