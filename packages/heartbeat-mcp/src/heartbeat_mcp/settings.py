@@ -116,6 +116,11 @@ class HeartbeatSettings(StoreServerSettings):
         """HEARTBEAT.md: the one that is set, or else the one of the current project; None if the list needs none."""
         return find_list() if self.is_searching else self.heartbeat_file_path
 
+    @property
+    @override
+    def has_own_list(self) -> bool:
+        return self.is_searching and self.file is not None
+
     @override
     def located(self) -> Self:
         return self.model_copy(update={"heartbeat_file_path": self.file}) if self.is_searching else self

@@ -38,6 +38,10 @@ class Line(NamedTuple):
     created_at: datetime | None = None
     changed_at: datetime | None = None
 
+    def fields(self) -> dict[str, str | int]:
+        """Return what the commands write of it, by name: id, status, text, note and depth."""
+        return {"id": self.id, "status": self.status, "text": self.text, "note": self.note, "depth": self.depth}
+
 
 class Section(NamedTuple):
     """The first tasks under one heading of a summary, and how many there are in all."""

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator
 from typing_extensions import override
 
 from task_core.cli.settings import StoreServerSettings
+from task_core.errors import TaskError
 from task_core.text import nearest
 from taskmaster_mcp.project.root import find_root, locate_tasks
 from taskmaster_mcp.toolsets import SETS, choose_tools, find_unknown_words
@@ -56,6 +57,14 @@ class TaskmasterSettings(StoreServerSettings):
     def tools(self) -> frozenset[str]:
         """The names of the tools that are offered, without their aliases."""
         return choose_tools(self.task_master_tools)
+
+    @property
+    @override
+    def has_own_list(self) -> bool:
+        try:
+            return self.task_master_project_root is None and self.document_path.exists()
+        except (TaskError, OSError):  # there is no project here, or it may not be read
+            return False
 
     @property
     @override

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from task_core.bootstrap import BadSettings
+from task_core.cli.chosen_list import choose_list, client_entries, describe_place, given_settings
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings, describe_settings, format_setting, load_settings
 from task_core.cli.view.plain import discard_output, tolerate_characters
 from task_core.doctor import Check, Finding, Level, note, right, wrong
+from task_core.errors import TaskError
 from task_core.files import describe
 from task_core.text import escape_invisible, pluralize
 
@@ -26,10 +28,10 @@ _WIDTH: Final = 22
 """Width of the columns before the text: two blanks, the level, the subject."""
 
 
-def run_doctor(program: Program, package_version: str) -> int:
+def run_doctor(program: Program, package_version: str, client: str = "") -> int:
     """Print what is right and wrong with ``program``, and return the exit code: 1 if something is wrong."""
     logging.disable()  # a server's warnings are findings here
-    every = [Check("versions", partial(_versions, program.distribution or program.name)), *_checks(program)]
+    every = [Check("versions", partial(_versions, program.distribution or program.name)), *_checks(program, client)]
     found = [(check.subject, finding) for check in every for finding in _findings(check)]
     faults = sum(finding.level is Level.WRONG for _, finding in found)
     end = f"{pluralize(faults, 'fault')} found." if faults else "Nothing is wrong."
@@ -37,16 +39,32 @@ def run_doctor(program: Program, package_version: str) -> int:
     return 1 if faults else 0
 
 
-def _checks(program: Program) -> list[Check]:
+def _checks(program: Program, client: str) -> list[Check]:
+    clients = Check("clients", partial(_clients, program))
     try:
-        settings = load_settings(program.settings_type())
+        settings, origin, _ = choose_list(program, client)
     except BadSettings as error:
         cure = "Set it in the environment that your client gives the server, then run doctor again."
         refused = [wrong(line, cure) for line in str(error).splitlines()]
     else:
-        return [Check("settings", partial(_values, settings)), *program.checks(settings)]
+        source = [Check("list", lambda: [right(origin)])] if origin else []
+        return [clients, *source, Check("settings", partial(_values, settings)), *program.checks(settings)]
     unseen = note("the files were not checked: correct the settings first")
-    return [Check("settings", lambda: [*refused, unseen])]
+    return [clients, Check("settings", lambda: [*refused, unseen])]
+
+
+def _clients(program: Program) -> Iterator[Finding]:
+    """Yield each client that has the server, with the list that it uses."""
+    for entry in client_entries(program):
+        where = "this project" if entry.scope == "project" else "all projects"
+        try:
+            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry))
+            place = "the list of the project in which it starts" if settings.missing else describe_place(settings)
+        except (BadSettings, TaskError) as error:
+            cure = f"Run {program.name} install {entry.client}, or correct the entry."
+            yield wrong(f"{entry.title} ({where}): {error}", cure)
+        else:
+            yield right(f"{entry.title} ({where}): {place}")
 
 
 def _findings(check: Check) -> Iterator[Finding]:

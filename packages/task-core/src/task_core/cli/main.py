@@ -72,7 +72,7 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
     if options.command == "doctor":
         from task_core.cli.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
 
-        parser.exit(run_doctor(program, program.version()))
+        parser.exit(run_doctor(program, program.version(), options.client))
     if options.file is not None and options.command == "serve":
         parser.error(f"serve takes no file: {options.file}")
     has_issuer = any(value and name.upper() == "TASK_AUTH_ISSUER" for name, value in os.environ.items())
@@ -127,6 +127,8 @@ def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to serve HTTP on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")
     parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="override LOG_LEVEL")
+    meaning = "the client whose list a command uses, if several have one and no setting names it"
+    parser.add_argument("--client", default="", help=meaning)
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     parser.add_argument("-h", "--help", action="store_true", help="show this help and exit")
     return parser
@@ -147,11 +149,13 @@ def _port(text: str) -> int:
 
 
 def _run_command(program: Program, options: argparse.Namespace) -> int:
+    from task_core.cli.chosen_list import choose_list  # noqa: PLC0415 - it imports pydantic
     from task_core.cli.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
-    from task_core.cli.settings import load_settings  # noqa: PLC0415 - it imports pydantic
     from task_core.errors import TaskError  # noqa: PLC0415 - it imports pydantic
 
-    settings = load_settings(program.settings_type())
+    settings, origin, _ = choose_list(program, options.client)
+    if origin:
+        sys.stderr.write(f"{origin}.\n")
     try:
         codec = cast("Any", program.codec)()
         Commands(settings, codec, program.side(settings)).run(options.command, options.file)

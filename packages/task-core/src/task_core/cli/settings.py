@@ -68,6 +68,11 @@ class ServerSettings(BaseSettings):
         """The message if neither a setting nor a file says where the tasks are; the client may still do so."""
         return ""
 
+    @property
+    def has_own_list(self) -> bool:
+        """True if the current project has a list, and no setting names one."""
+        return False
+
     def located(self) -> Self:
         """Return these settings with the file that is found in the current project, if none of them names the store."""
         return self

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
-from task_core.cli.settings import ServerSettings, load_settings
+from task_core.cli.settings import ServerSettings
 from task_core.cli.view.plain import (
     describe_error,
     discard_output,
@@ -47,9 +48,11 @@ def run_view_command(program: Program, words: Sequence[str]) -> int:
     """
     command, *rest = words
     options = _parser(program.name, command).parse_args(rest)
-    settings = load_settings(program.settings_type())
+    settings, origin, _ = choose_list(program, options.client)
     view: View = cast("Any", program.view)(settings)
     tolerate_characters(sys.stdout)
+    if origin:
+        sys.stderr.write(f"{escape_invisible(origin)}.\n")
     try:
         _Showing(view, settings, options).run(command)
         sys.stdout.flush()
@@ -80,6 +83,8 @@ def _parser(name: str, command: str) -> argparse.ArgumentParser:
         parser.add_argument("statuses", nargs="*", metavar="STATUS", help="show only tasks with this status")
     if command == "show":
         parser.add_argument("id", metavar="ID", help="the id of the task")
+    which = "use the list of this client, if no setting names one; doctor shows those that have the server"
+    parser.add_argument("--client", default="", metavar="CLIENT", help=which)
     form = "one JSON object for each change" if command == "watch" else "one JSON document"
     parser.add_argument("--json", action="store_true", dest="is_json", help=f"write {form}")
     return parser
@@ -100,7 +105,7 @@ class _Showing:
     def _list(self) -> None:
         lines = self.view.lines(self.options.statuses)
         if self.options.is_json:
-            tasks = [line._asdict() for line in lines]
+            tasks = [line.fields() for line in lines]
             found = bool(tasks)
             write_json({"tasks": tasks}, sys.stdout)
         elif sys.stdout.isatty():

@@ -28,7 +28,7 @@ def write_lines(lines: Iterable[Line], out: TextIO) -> bool:
     """Write a line for each task as soon as it is read, and return whether there was one."""
     found = False
     for line in lines:
-        out.write(format_line(*line))
+        out.write(format_line(*line.fields().values()))
         found = True
     return found
 

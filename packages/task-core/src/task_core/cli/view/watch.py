@@ -55,16 +55,16 @@ def write_changes(looks: Iterable[Look], out: TextIO, err: TextIO, *, is_json: b
         found = {line.id: line for line in look}
         for change, line in _compare(found if known is None else known, found):
             if is_json:
-                write_json({"change": change, **line._asdict()}, out)
+                write_json({"change": change, **line.fields()}, out)
             else:
-                out.write(format_line(change, *line))
+                out.write(format_line(change, *line.fields().values()))
         out.flush()
         known = found
 
 
 def _compare(known: Mapping[str, Line], found: Mapping[str, Line]) -> Iterator[tuple[str, Line]]:
     for name, line in found.items():
-        if line != known.get(name):
+        if name not in known or line.fields() != known[name].fields():
             yield "changed" if name in known else "new", line
     yield from (("gone", line) for name, line in known.items() if name not in found)
 

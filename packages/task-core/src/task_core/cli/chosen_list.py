@@ -1,0 +1,123 @@
+"""The list that a command works on when no setting in its environment names one (PE-2).
+
+In this order: the project's own, as the server itself finds it; then the one that a client of the user has for the
+server, for this project before for all projects; then the server's own default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from task_core.bootstrap import BadSettings
+from task_core.cli.settings import ServerSettings, hide_passwords, load_settings
+from task_core.errors import TaskError
+from task_core.store import StoreSettings
+
+if TYPE_CHECKING:
+    from mcp_client_install.entries import ClientEntry
+    from task_core.cli.program import Program
+
+__all__ = ["ChosenList", "choose_list", "client_entries", "describe_place", "find_lists", "given_settings"]
+
+
+class ChosenList(NamedTuple):
+    """The settings with a list, and where they come from."""
+
+    settings: Any
+    """the settings of the program"""
+    origin: str = ""
+    """a sentence for people; empty if the environment names the list"""
+    clients: Sequence[str] = ()
+    """the names of the clients that have it"""
+
+
+def choose_list(program: Program, client: str = "") -> ChosenList:
+    """Return the list that a command of ``program`` works on; ``client`` names the one whose list is meant.
+
+    Raises:
+        BadSettings: the settings are bad, nothing says where the tasks are, the client has no entry for the program, or
+            several clients have different lists for the same projects.
+    """
+    found = find_lists(program, client)
+    first, others = found[0], [it for it in found[1:] if it.clients]
+    if not client and first.clients and others:
+        lines = [f"{program.name} has several lists; choose one with --client:"]
+        lines += [f"  --client {it.clients[0]}: {it.origin}" for it in (first, *others)]
+        raise BadSettings("\n".join(lines))
+    return first
+
+
+def find_lists(program: Program, client: str = "") -> list[ChosenList]:
+    """Return the different lists of ``program``, the one that a command chooses first; of ``client`` only, if named.
+
+    Lists of clients are those for this project, or if there are none, those for all projects.
+
+    Raises:
+        BadSettings: as ``choose_list``.
+    """
+    settings_type: type[ServerSettings] = program.settings_type()
+    if not issubclass(settings_type, StoreSettings) or (not client and _environment_names_list(settings_type)):
+        return [ChosenList(load_settings(settings_type))]
+    usual = load_settings(settings_type, has_client=True)
+    has_own = usual.has_own_list and not client
+    own = [ChosenList(usual, f"{describe_place(usual)}: the list of this project")] if has_own else []
+    entries = [entry for entry in client_entries(program) if client in {"", entry.client}]
+    if client and not entries:
+        raise BadSettings(f"{client} has no entry for {program.name}: see {program.name} doctor for those that have.")
+    nearest = [entry for entry in entries if entry.scope == entries[0].scope]
+    found = _distinct([*own, *(it for entry in nearest if (it := _of_entry(settings_type, entry)))])
+    return found or [ChosenList(load_settings(settings_type))]
+
+
+def client_entries(program: Program) -> list[ClientEntry]:
+    """Return the entries of clients that start ``program``; none without mcp-client-install or a home folder."""
+    if find_spec("mcp_client_install") is None:
+        return []
+    from mcp_client_install.console import InstallFailed  # noqa: PLC0415 - it may not be installed
+    from mcp_client_install.entries import find_entries  # noqa: PLC0415 - as above
+    from mcp_client_install.installer import find_folders  # noqa: PLC0415 - as above
+    from mcp_client_install.plans import Server  # noqa: PLC0415 - as above
+
+    try:
+        return [*find_entries(Server(program.name, program.entry), find_folders())]
+    except (InstallFailed, OSError):
+        return []
+
+
+def _environment_names_list(settings_type: type[ServerSettings]) -> bool:
+    names = {*dict(settings_type.in_project), getattr(settings_type, "store_variable", ""), "task_store"}
+    return any(value and name.lower() in names for name, value in os.environ.items())
+
+
+def _of_entry(settings_type: type[ServerSettings], entry: ClientEntry) -> ChosenList | None:
+    """Return the list of an entry, if its settings name one; ``doctor`` says what is wrong with others."""
+    try:
+        settings = load_settings(settings_type, given=given_settings(entry))
+        place = describe_place(settings)
+    except (BadSettings, TaskError):
+        return None
+    where = "in this project" if entry.scope == "project" else "for all projects"
+    return ChosenList(settings, f"{place}: the list of {entry.title}, {where}", [entry.client])
+
+
+def given_settings(entry: ClientEntry) -> Mapping[str, object]:
+    """Return the settings that an entry names, by their fields."""
+    return {name.lower(): value for name, value in entry.variables.items() if value}
+
+
+def _distinct(lists: Sequence[ChosenList]) -> list[ChosenList]:
+    found: dict[object, ChosenList] = {}
+    for it in lists:
+        key = (describe_place(it.settings), getattr(it.settings, "task_tenant", ""))
+        first = found.setdefault(key, it)
+        if first is not it:
+            found[key] = first._replace(clients=[*first.clients, *it.clients])
+    return [*found.values()]
+
+
+def describe_place(settings: ServerSettings) -> str:
+    """Return the path or the address of a list, without a password, or raise ``TaskError`` if nothing says it."""
+    return hide_passwords(str(settings.address)).removeprefix("json:") if isinstance(settings, StoreSettings) else ""
