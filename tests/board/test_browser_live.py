@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Route, expect
 from pydantic import JsonValue
 
-from task_core.text import escape_invisible
+from task_board.markdown import headline
 from tests.board.browser_session import BoardTab, open_session
 from tests.servers import ServerRecord, record_of
 
@@ -276,7 +276,7 @@ async def test_hostile_text_is_shown_and_does_nothing(record: ServerRecord, tmp_
             await tab.page.keyboard.press("Escape")
             await expect(tab.sheet).not_to_be_visible()
         shown = await cards.locator(".text").all_text_contents()
-        assert {escape_invisible(" ".join(text.split())) for text in HOSTILE} == {
+        assert {" ".join(headline(" ".join(text.split())).split()) for text in HOSTILE} == {
             " ".join(text.split()) for text in shown
         }
         assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
