@@ -509,7 +509,9 @@
   listen();
   dress(document);
   dressColumns();
-  if (opened.size || shut.size) refresh();
-  const asked = new URLSearchParams(location.search).get("task");
-  if (asked) load(`${key}/task?${new URLSearchParams({ id: asked })}`);
+  document.addEventListener("DOMContentLoaded", () => { // htmx listens only then
+    if (opened.size || shut.size) refresh();
+    const asked = new URLSearchParams(location.search).get("task");
+    if (asked) load(`${key}/task?${new URLSearchParams({ id: asked })}`);
+  });
 })();
