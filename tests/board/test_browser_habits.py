@@ -111,8 +111,9 @@ async def test_times_are_those_of_the_place_and_an_id_can_be_copied(tmp_path: Pa
         await expect(tab.card("Buy milk").locator(".age")).to_have_text("now")
         await tab.card("Buy milk").locator(".open").click()
         stamp = tab.sheet.locator("time").first
-        local = "(it) => new Intl.DateTimeFormat('en', {dateStyle: 'medium', timeStyle: 'short'}).format(new Date(it.dateTime))"
-        await expect(stamp).to_have_text(await stamp.evaluate(local))
+        style = "{ dateStyle: 'medium', timeStyle: 'short' }"
+        local = await stamp.evaluate(f"(it) => new Intl.DateTimeFormat('en', {style}).format(new Date(it.dateTime))")
+        await expect(stamp).to_have_text(local)
         await tab.sheet.locator("[data-copy]").click()
         await expect(tab.saying).to_have_text("The id is copied.")
         assert await tab.page.evaluate("navigator.clipboard.readText()") == milk
