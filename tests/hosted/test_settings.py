@@ -211,8 +211,6 @@ def test_without_the_package_each_way_to_it_says_how_to_install_it(
     without_plugins: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     advice = "pip install 'tasks-v1-mcp[hosted]'"
-    refused = serve(capsys, "tasks-v1", "--host", "0.0.0.0")  # noqa: S104 - it is refused
-    assert (refused.code, f"or run {advice}, and set TASK_AUTH_ISSUER" in refused.errors) == (2, True)
     put(without_plugins, {"TASK_STORE": "postgresql://host/database"})
     unknown = serve(capsys, "tasks-v1")
     assert (unknown.code, f": install the engine for it: {advice}. Expected: " in unknown.errors) == (2, True)

@@ -82,7 +82,4 @@ def _is_installed(package: str, version: str) -> bool:
 
 def _cache_folder() -> str:
     home = os.path.expanduser("~")  # noqa: PTH111 - importing pathlib would take time
-    usual = (
-        f"{home}/Library/Caches" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME") or f"{home}/.cache"
-    )
-    return f"{usual}/mcp-task-core/accepted"
+    return f"{os.environ.get('XDG_CACHE_HOME') or f'{home}/.cache'}/mcp-task-core/accepted"

@@ -78,11 +78,9 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
     has_issuer = any(value and name.upper() == "TASK_AUTH_ISSUER" for name, value in os.environ.items())
     options.is_hosted = options.transport == "http" and has_issuer
     if options.host not in _LOOPBACK and not options.is_hosted:
-        missing = _advise_service(program)
         parser.error(
             f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}, "
-            f"or {f'run {missing}, and ' if missing else ''}set TASK_AUTH_ISSUER, TASK_PUBLIC_URL and "
-            "TASK_ALLOWED_HOSTS"
+            "or set TASK_AUTH_ISSUER, TASK_PUBLIC_URL and TASK_ALLOWED_HOSTS"
         )
     try:
         with suppress(KeyboardInterrupt):
@@ -216,14 +214,11 @@ def _serve_hosted(program: Program, options: argparse.Namespace) -> None:
     """Serve one server for each tenant, by another distribution, until a signal comes (HO-1)."""
     if program.codec is None or not program.has_database:
         raise BadSettings(f"TASK_AUTH_ISSUER is set, but {program.name} works on the files of one user: leave it out.")
-    if missing := _advise_service(program):
-        raise BadSettings(f"TASK_AUTH_ISSUER is set, but the service for many users is not installed: {missing}")
-    cast("Any", find_plugin("service")).serve_hosted(program, options.log_level, options.host, options.port)
-
-
-def _advise_service(program: Program) -> str:
-    """Return the command that installs the service for many users, or nothing if it is installed."""
-    return "" if find_plugin("service") else advise_installing(program.distribution or program.name)
+    service: Any = find_plugin("service")
+    if service is None:
+        advice = advise_installing(program.distribution or program.name)
+        raise BadSettings(f"TASK_AUTH_ISSUER is set, but the service for many users is not installed: {advice}")
+    service.serve_hosted(program, options.log_level, options.host, options.port)
 
 
 def _load_server(program: Program, options: argparse.Namespace) -> TaskServer:
