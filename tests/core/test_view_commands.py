@@ -251,7 +251,7 @@ def test_a_server_without_a_store_has_a_list_too(notes: Notes) -> None:
         codec=None,
         view=lambda _: NotesView(NotesSettings(greeting="none")),
     )
-    assert notes("list", program=program) == (0, "", "There are no tasks.\n")  # pyrefly: ignore  # other settings
+    assert notes("list", program=program) == (0, "", "There are no tasks.\n")
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,7 @@ def add_changes_tool(
         limit = arguments.limit
         while True:
             found = (store if isinstance(store, Store) else store()).changes(arguments.since, limit)
-            shown = [_entry(name, record, show) for name, record in found.records]
+            shown = [fit(show(it)) if it else {"id": name, "removed": True} for name, it in found.records]
             limit = len(take_fitting(shown))
             if limit == len(shown):
                 return ChangesPage(changes=shown, token=found.token, more=found.more, reset=found.reset)
-
-
-def _entry(name: str, record: RecordT | None, show: Callable[[RecordT], JsonObject]) -> JsonObject:
-    return fit(show(record)) if record else {"id": name, "removed": True}

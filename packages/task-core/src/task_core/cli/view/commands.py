@@ -15,10 +15,10 @@ from task_core.cli.settings import ServerSettings
 from task_core.cli.view.plain import (
     describe_error,
     discard_output,
+    format_line,
     tolerate_characters,
     write_fields,
     write_json,
-    write_lines,
 )
 from task_core.cli.view.watch import look_repeatedly, watch_in_place, write_changes
 from task_core.errors import TaskError
@@ -100,39 +100,34 @@ class _Showing:
 
     def run(self, command: str) -> None:
         """Carry out one of the commands."""
-        {"list": self._list, "show": self._show, "next": self._next, "watch": self._watch}[command]()
+        if command == "show":
+            self._show(self.options.id)
+        else:
+            {"list": self._list, "next": self._next, "watch": self._watch}[command]()
 
     def _list(self) -> None:
-        lines = self.view.lines(self.options.statuses)
+        lines = [*self.view.lines(self.options.statuses)]
         if self.options.is_json:
-            tasks = [line.fields() for line in lines]
-            found = bool(tasks)
-            write_json({"tasks": tasks}, sys.stdout)
-        elif sys.stdout.isatty():
+            write_json({"tasks": [line.fields() for line in lines]}, sys.stdout)
+        elif not sys.stdout.isatty():
+            sys.stdout.writelines(format_line(*line.fields().values()) for line in lines)
+        elif lines:
             from task_core.cli.view.terminal import TaskTable  # noqa: PLC0415 - only a person needs it
 
-            shown = [*lines]
-            found = bool(shown)
-            if found:
-                _print(TaskTable(shown, is_filtered=bool(self.options.statuses)))
-        else:
-            found = write_lines(lines, sys.stdout)
-        if not found:
+            _print(TaskTable(lines, is_filtered=bool(self.options.statuses)))
+        if not lines:
             sys.stderr.write(f"{self._explain_nothing()}\n")
-
-    def _show(self) -> None:
-        self._show_task(self.options.id)
 
     def _next(self) -> None:
         task_id = self.view.next()
         if task_id is not None:
-            self._show_task(task_id)
+            self._show(task_id)
             return
         if self.options.is_json:
             write_json(None, sys.stdout)
         sys.stderr.write("There is no task to work on now.\n")
 
-    def _show_task(self, task_id: str) -> None:
+    def _show(self, task_id: str) -> None:
         task = self.view.task(task_id)
         if self.options.is_json:
             write_json(task, sys.stdout)

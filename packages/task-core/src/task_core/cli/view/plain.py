@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments, TaskError
 from task_core.text import address_people, end_sentence, escape_invisible
-from task_core.view import Line
 
 __all__ = [
     "describe_error",
@@ -20,17 +19,7 @@ __all__ = [
     "tolerate_characters",
     "write_fields",
     "write_json",
-    "write_lines",
 ]
-
-
-def write_lines(lines: Iterable[Line], out: TextIO) -> bool:
-    """Write a line for each task as soon as it is read, and return whether there was one."""
-    found = False
-    for line in lines:
-        out.write(format_line(*line.fields().values()))
-        found = True
-    return found
 
 
 def write_fields(task: Mapping[str, JsonValue], out: TextIO) -> None:
