@@ -129,12 +129,16 @@ def opening(era: str, settings: Message) -> list[bytes]:
     return [json.dumps(message).encode() for message in messages]
 
 
+DECLARED: Final[list[Message]] = [VIEWS, {}, {"mimeTypes": ["text/html"]}]
+"""Settings of the extension, of which the first show views."""
+
+
 @pytest.mark.requirement("START-1")
 def test_a_host_is_greeted_with_what_the_sdk_would_say(tmp_path: Path) -> None:
     sdk = record_of("tasks-v1").built(tmp_path).sdk
     description = description_of(sdk)
     for era in ("legacy", "modern"):
-        for settings in (VIEWS, {}, {"mimeTypes": ["text/html"]}):
+        for settings in DECLARED:
             greeting, lines = Greeting(description), opening(era, settings)
             answers = [answer.line for answer in map(greeting.answer, lines) if answer]
             assert [json.loads(answer) for answer in answers] == said_by_sdk(sdk, lines)
