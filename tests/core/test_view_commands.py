@@ -147,7 +147,7 @@ def test_no_text_makes_a_line_or_a_field_more(notes: Notes, text: str) -> None:
 def test_json_is_one_document_with_every_text_as_it_is(notes: Notes) -> None:
     code, out, err = notes("list", "--json")
     assert (code, err, out.count("\n")) == (0, "", 1)
-    assert json.loads(out) == {"tasks": [line._asdict() for line in LINES]}
+    assert json.loads(out) == {"tasks": [line.fields() for line in LINES]}
 
 
 @pytest.mark.parametrize("text", HOSTILE.keys())
