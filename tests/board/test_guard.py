@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import cast
 
 import pytest
 from mcp.server.lowlevel import Server
-from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, RequestParamsMeta, TextContent
 
+from task_board.guard import EXPECTED
 from task_core.server.faults import RenderedAnswer
 from tests.board.board_client import BoardClient, open_board, said
 
@@ -21,8 +23,6 @@ def test_a_change_in_a_store_without_a_list_is_not_mistaken_for_one_in_between(t
 
 
 def test_a_tool_that_is_a_coroutine_is_refused_since_it_would_not_be_checked(columns: BoardClient) -> None:
-    _, meta = columns.store.guard.expect("a token")
-
     async def change() -> RenderedAnswer:
         raise AssertionError
 
@@ -31,7 +31,7 @@ def test_a_tool_that_is_a_coroutine_is_refused_since_it_would_not_be_checked(col
     def work() -> Awaitable[RenderedAnswer]:
         return coroutine
 
-    params = CallToolRequestParams(name="change", _meta=meta)
+    params = CallToolRequestParams(name="change", _meta=cast("RequestParamsMeta", {EXPECTED: "a token"}))
     with pytest.raises(TypeError, match="change is a coroutine"):
         columns.store.server.wrap_change(params, work)()
     coroutine.close()

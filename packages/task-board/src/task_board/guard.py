@@ -5,10 +5,9 @@ The server's own transaction checks this, so that nobody else can come in betwee
 
 import threading
 from collections.abc import Awaitable, Mapping
-from itertools import count
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from mcp_types import CallToolRequestParams, RequestParamsMeta
+from mcp_types import CallToolRequestParams
 
 from task_core.errors import InvalidArguments
 from task_core.server.app import TaskServer, Work
@@ -16,77 +15,45 @@ from task_core.server.faults import RenderedAnswer
 from task_core.store import Transaction
 from task_core.store.base import WatchedStore
 
-__all__ = ["Guard"]
+__all__ = ["EXPECTED", "guard_calls"]
 
-_KEY: Final = "task-board/expects"
-"""The member of ``_meta`` that names the expectation of a call."""
+EXPECTED: Final = "task-board/expected"
+"""The member of ``_meta`` with the token of the tasks that a call is based on; a refusal names it as a wrong field."""
 
 _NO_LIST: Final = "-0-"
 """The token of a list that does not exist yet, and the end of the one that it has then."""
 
 
-class Guard:
-    """Gives the calls of a server a condition: the token of the tasks that they are based on."""
+def guard_calls(server: TaskServer, store: WatchedStore) -> None:
+    """Refuse each call whose ``_meta`` has a token if the tasks have another one when its first transaction begins."""
+    here = threading.local()
 
-    def __init__(self, server: TaskServer, store: WatchedStore) -> None:
-        self._store = store
-        self._numbers = count(1)
-        self._waiting: dict[int, str] = {}
-        self._refused: set[int] = set()
-        self._here = threading.local()
-        server.wrap_change = self._wrap
-        store.check = self._check
-
-    def token(self) -> str:
-        """Return a token that differs after every change of the tasks.
-
-        Raises:
-            TaskError: the store cannot be read.
-        """
-        return self._store.changes(None, 0).token
-
-    def expect(self, token: str) -> tuple[int, RequestParamsMeta]:
-        """Return a number, and the ``_meta`` with which one call fails unless ``token`` is that of now."""
-        number = next(self._numbers)
-        self._waiting[number] = token
-        return number, cast("RequestParamsMeta", {_KEY: number})
-
-    def settle(self, number: int) -> bool:
-        """Forget what a call expected, and return whether it was refused."""
-        self._waiting.pop(number, None)
-        is_refused = number in self._refused
-        self._refused.discard(number)
-        return is_refused
-
-    def _wrap(self, params: CallToolRequestParams, work: Work) -> Work:
+    def wrap(params: CallToolRequestParams, work: Work) -> Work:
         meta: Mapping[str, Any] = params.meta or {}
-        number = meta.get(_KEY)
-        if number is None:
-            return work
 
         def guarded() -> RenderedAnswer:
-            self._here.number, self._here.first = number, None
+            here.expected, here.first = meta[EXPECTED], None
             try:
                 answer = work()
             finally:
-                self._here.number = None
+                here.expected = None
             if isinstance(answer, Awaitable):
                 raise TypeError(f"{params.name} is a coroutine: the board cannot check what its call expects")
             return answer
 
-        return guarded
+        return guarded if EXPECTED in meta else work
 
-    def _check(self, tasks: Transaction[Any]) -> None:
-        number = getattr(self._here, "number", None)
-        if number is None:
+    def check(tasks: Transaction[Any]) -> None:
+        expected = getattr(here, "expected", None)
+        if expected is None:
             return
-        if self._here.first is None:
-            self._here.first = tasks
-        if tasks is not self._here.first:
+        here.first = tasks if here.first is None else here.first
+        if tasks is not here.first:
             return  # what the call itself has changed must not refuse it
-        now, expected = tasks.token, self._waiting.get(number)
         # A list gets its id with its first transaction.
-        is_same = now == expected or (expected == _NO_LIST and now.endswith(_NO_LIST))
+        is_same = tasks.token == expected or (expected == _NO_LIST and tasks.token.endswith(_NO_LIST))
         if tasks.changed or not is_same:
-            self._refused.add(number)
-            raise InvalidArguments([("id", "the tasks have changed meanwhile")])
+            raise InvalidArguments([(EXPECTED, "the tasks have changed meanwhile")])
+
+    server.wrap_change = wrap
+    store.check = check

@@ -9,7 +9,6 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Final
 
-from task_board.guard import Guard
 from task_board.stores import BoardStore
 from task_core.bootstrap import BadSettings
 from task_core.cli.program import Program
@@ -100,10 +99,10 @@ def _open_store(package: str, place: str, taken: set[str], *, is_named: bool) ->
     if path is not None and not is_named and not path.parent.is_dir():
         raise BadSettings(f"there is no folder {path.parent}.")
     view = import_module(f"{package}.view").open_view(settings)
-    key = next(name for name in _names(program.name.removesuffix("-mcp")) if name not in taken)
+    name = program.name.removesuffix("-mcp")
+    key = next(key for key in (name, *map(f"{name}-{{}}".format, range(2, len(taken) + 3))) if key not in taken)
     mirror = getattr(settings, actions.mirror) if actions.mirror else None
-    guard = Guard(server, server.store)
-    return BoardStore(key, str(path or "PostgreSQL"), path, mirror, actions, view, server, guard)
+    return BoardStore(key, str(path or "PostgreSQL"), path, mirror, actions, view, server, server.store)
 
 
 def _resolve(place: str) -> str:
@@ -123,11 +122,3 @@ def _without(settings: Iterable[str]) -> Iterator[None]:
         yield
     finally:
         os.environ.update(kept)
-
-
-def _names(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name}-{number}"
-        number += 1

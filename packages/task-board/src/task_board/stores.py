@@ -6,17 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from anyio import to_thread
 from mcp.client import Client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, RequestParamsMeta, TextContent
 from pydantic import JsonValue
 
-from task_board.guard import Guard
+from task_board.guard import EXPECTED, guard_calls
 from task_core.errors import TaskError
 from task_core.files import identify
 from task_core.server.app import TaskServer
+from task_core.store.base import WatchedStore
 from task_core.text import address_people
 from task_core.view import Action, BoardActions, Line, View
 
@@ -32,8 +33,11 @@ class CallOutcome(NamedTuple):
     fields: Mapping[str, str] = {}
     """the fault of each wrong argument, by its name"""
     warnings: Sequence[str] = ()
-    is_stale: bool = False
-    """true if it was refused because the tasks had changed"""
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the call was refused because the tasks had changed."""
+        return EXPECTED in self.fields
 
 
 class Snapshot:
@@ -92,10 +96,11 @@ class BoardStore:
     actions: BoardActions
     view: View
     server: TaskServer
-    guard: Guard
+    store: WatchedStore
     _client: Client = field(init=False)
 
     def __post_init__(self) -> None:
+        guard_calls(self.server, self.store)
         self.schemas: Mapping[str, Mapping[str, Any]] = {}
         """the input schema of each tool"""
         self._turn = threading.Lock()
@@ -142,12 +147,8 @@ class BoardStore:
 
     async def call(self, action: Action, arguments: Mapping[str, JsonValue], token: str | None = None) -> CallOutcome:
         """Call the tool of an action, only while ``token`` is that of the tasks, if it is given."""
-        number, meta = (0, None) if token is None else self.guard.expect(token)
-        try:
-            result = await self._client.call_tool(action.tool, _arguments(action, arguments), meta=meta)
-        finally:
-            is_stale = self.guard.settle(number)
-        return _outcome(result)._replace(is_stale=is_stale)
+        meta = None if token is None else cast("RequestParamsMeta", {EXPECTED: token})
+        return _outcome(await self._client.call_tool(action.tool, _arguments(action, arguments), meta=meta))
 
     async def say(self) -> CallOutcome:
         """Return an error or warnings that the server has now."""
@@ -155,7 +156,7 @@ class BoardStore:
 
     async def token(self) -> str:
         """Return the token of the tasks as they are now."""
-        return await to_thread.run_sync(self.guard.token)
+        return (await to_thread.run_sync(self.store.changes, None, 0)).token
 
 
 def _arguments(action: Action, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
