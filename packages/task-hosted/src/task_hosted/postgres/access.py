@@ -9,9 +9,9 @@ from typing import Any, Final
 import psycopg
 
 from task_core.errors import StoreLocked
-from task_core.files import Wait
+from task_core.files import LOCK_SECONDS, Wait
 from task_core.store.statements import SQL, Parameters
-from task_hosted.postgres.connection import PostgresConnection
+from task_hosted.postgres.connection import STATEMENT_SECONDS, PostgresConnection
 from task_hosted.postgres.dialect import is_conflict, is_locked, is_lost, make_fault, pack, translate, unpack
 from task_hosted.postgres.pool import Pool
 
@@ -60,8 +60,16 @@ class ListAccess:
     """Access to the list of one tenant and kind, through a pool that other lists share."""
 
     def __init__(
-        self, pool: Pool, tenant: str, kind: str, *, lock_seconds: float, statement_seconds: float, fsync: bool
+        self,
+        pool: Pool,
+        tenant: str,
+        kind: str,
+        *,
+        lock_seconds: float = LOCK_SECONDS,
+        statement_seconds: float = STATEMENT_SECONDS,
+        fsync: bool = True,
     ) -> None:
+        """Wait at most ``lock_seconds`` for the server before something is read, and ``statement_seconds`` then."""
         self.pool = pool
         self.name = pool.name
         self.key: Parameters = pack({"tenant": tenant, "kind": kind})
@@ -79,7 +87,7 @@ class ListAccess:
         for connection in tuple(self._waiting):
             connection.patience = 0
 
-    def begin(self, wait: Wait, beginning: str) -> tuple[PostgresConnection, Rows]:
+    def open(self, wait: Wait, beginning: str) -> tuple[PostgresConnection, Rows]:
         """Begin a transaction, and return its connection and the row of the list, which a writer locks.
 
         A connection that turns out to be lost is replaced while ``wait`` lasts.

@@ -119,7 +119,7 @@ class WriteSession:
             self._access.pool.give(connection, error)
 
     def _begin(self, wait: Wait) -> Rows:
-        self._connection, row = self._access.begin(wait, WRITE)
+        self._connection, row = self._access.open(wait, WRITE)
         return row
 
     def _write(self, statement: str, parameters: Parameters) -> None:

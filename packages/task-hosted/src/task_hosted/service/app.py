@@ -26,7 +26,6 @@ from task_hosted.service.keys import IssuerKeys
 from task_hosted.service.limits import Limits
 from task_hosted.service.metrics import Metrics
 from task_hosted.service.quotas import Quota
-from task_hosted.service.refusals import Challenges
 from task_hosted.service.settings import HostedSettings
 from task_hosted.service.tenants import Tenants
 from task_hosted.service.tool_calls import log_call, make_repeatable
@@ -113,7 +112,7 @@ class HostedServer:
         reader = TokenReader(settings.task_auth_issuer, settings.task_public_url, settings.task_tenant_claim, keys)
         endpoint = ProtocolEndpoint(
             BearerAuthBackend(reader, resource_server_url=resource),
-            Challenges(str(build_resource_metadata_url(resource))),
+            str(build_resource_metadata_url(resource)),
             self.limits,
             self._tenants,
             self._first.is_read_only,

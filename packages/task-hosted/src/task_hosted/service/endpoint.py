@@ -8,6 +8,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import anyio
@@ -23,7 +24,7 @@ from task_core.server.transports.wire import find_id
 from task_hosted.service.identity import READ_SCOPE, TENANT, WRITE_SCOPE
 from task_hosted.service.keys import IssuerUnreachable
 from task_hosted.service.limits import Limits
-from task_hosted.service.refusals import Challenges, Refusal, make_refusal
+from task_hosted.service.refusals import Refusal, make_challenge, make_refusal
 from task_hosted.service.tenants import Tenants
 from task_hosted.service.tool_calls import request_id
 
@@ -41,9 +42,6 @@ _LISTEN: Final = "subscriptions/listen"
 _PLAIN_ID: Final = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 """Request names to accept from a proxy; any other text could forge a line of the log."""
 
-_CALLER: Final = "task_core.caller"
-"""The key of the verified token in the scope of a request."""
-
 
 class ProtocolEndpoint:
     """Passes requests to the servers of their tenants, or refuses them."""
@@ -51,18 +49,17 @@ class ProtocolEndpoint:
     def __init__(
         self,
         backend: BearerAuthBackend,
-        challenges: Challenges,
+        metadata_url: str,
         limits: Limits,
         tenants: Tenants,
         is_read_only: Callable[[str], bool],
     ) -> None:
-        """``is_read_only`` returns whether a tool changes nothing."""
+        """``metadata_url`` says where to get tokens; ``is_read_only`` returns whether a tool changes nothing."""
         self._backend = backend
-        self._challenges = challenges
+        self._make_challenge = partial(make_challenge, metadata_url)
         self._limits = limits
         self._tenants = tenants
         self._is_read_only = is_read_only
-        self._read = read_strictly(self._hand_over)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -85,7 +82,7 @@ class ProtocolEndpoint:
         caller = await self._identify(HTTPConnection(scope))
         with self._limits.admit(_tenant_of(caller), is_stream=_is_stream(scope)):
             answer = send if _is_stream(scope) else _drop_late(send)
-            await self._read({**scope, _CALLER: caller}, receive, answer)
+            await read_strictly(partial(self._hand_over, caller))(scope, receive, answer)
 
     async def _identify(self, connection: HTTPConnection) -> AccessToken:
         tokens = connection.headers.getlist("authorization")
@@ -93,25 +90,29 @@ class ProtocolEndpoint:
             found = await self._backend.authenticate(connection) if len(tokens) == 1 else None
         except IssuerUnreachable:
             raise make_refusal(503, "Tokens cannot be verified at the moment: try again soon.", 1) from None
+        if not tokens:
+            raise self._make_challenge(401, "Send a token of the issuer in the header Authorization.")
         if found is None:
-            raise self._challenges.demand_token(is_given=bool(tokens))
+            raise self._refuse_token()
         return found[1].access_token
 
-    async def _hand_over(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller: AccessToken = scope[_CALLER]
+    def _refuse_token(self) -> Refusal:
+        return self._make_challenge(401, "The token is not valid for this server.", error="invalid_token")
+
+    async def _hand_over(self, caller: AccessToken, scope: Scope, receive: Receive, send: Send) -> None:
         message = scope[MESSAGE_KEY]
         is_stream = _is_stream(scope)
         if is_stream and getattr(message, "method", None) != _LISTEN:
             raise Refusal(400, "The header Mcp-Method must name the method of the message.")
         needed = self._find_scope(message)
         if needed not in caller.scopes:
-            raise self._challenges.demand_scope(needed)
+            raise self._make_challenge(403, f"This needs the scope {needed}.", error="insufficient_scope", scope=needed)
         with self._limits.occupy(is_stream=is_stream):
             async with self._tenants.use(_tenant_of(caller)) as manager:
                 if not is_stream:
                     await manager.handle_request(scope, receive, send)
                 elif not await _end_with_token(manager.handle_request, caller, (scope, receive, send)):
-                    raise self._challenges.demand_token(is_given=True)
+                    raise self._refuse_token()
 
     def _find_scope(self, message: object) -> str:
         if isinstance(message, JSONRPCRequest) and message.method == "tools/call":

@@ -33,9 +33,7 @@ class ReplicaHealth:
         """True once the end was announced, so that no more requests should come."""
         self._probe = probe
         self._clock = clock
-        self._polling = anyio.Lock()
-        self._polled_at = -float("inf")
-        self._problem = ""
+        self._answered_at = -float("inf")
         self._asking: asyncio.Future[str] | None = None
         self._thread = anyio.CapacityLimiter(1)
 
@@ -51,15 +49,8 @@ class ReplicaHealth:
         )
 
     async def _poll(self) -> str:
-        async with self._polling:
-            if self._clock() - self._polled_at >= _KEPT_SECONDS:
-                self._problem = await self._ask()
-                self._polled_at = self._clock()
-        return self._problem
-
-    async def _ask(self) -> str:
         # A probe that hangs is awaited again: it keeps its thread, and another one would hang beside it.
-        if self._asking is None or self._asking.done():
+        if self._asking is None or (self._asking.done() and self._clock() - self._answered_at >= _KEPT_SECONDS):
             self._asking = asyncio.ensure_future(anyio.to_thread.run_sync(self._check, limiter=self._thread))
         await asyncio.wait([self._asking], timeout=_ANSWER_SECONDS)
         return self._asking.result() if self._asking.done() else "the database does not answer in time"
@@ -70,4 +61,6 @@ class ReplicaHealth:
         except TaskError as error:
             _log.warning("The database is not ready: %s", error.message)
             return error.code
+        finally:
+            self._answered_at = self._clock()
         return ""

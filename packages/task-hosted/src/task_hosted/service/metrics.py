@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app, start_http_server
@@ -55,17 +56,21 @@ class Metrics(Observer):
         self._port = port
         self.registry = CollectorRegistry()
         """All published metrics."""
-        self._calls = self._counter("tasks_calls", "Calls of tools, by their outcome.", "tool", "code")
-        self._call_seconds = self._histogram("tasks_call_seconds", "Seconds of a call.", _SECONDS, "tool")
-        self._waits = self._histogram("tasks_list_wait_seconds", "Seconds that a change waited for its list.", _SECONDS)
-        self._commits = self._histogram("tasks_commit_seconds", "Seconds of a commit.", _SECONDS)
-        self._shared = self._histogram("tasks_commit_transactions", "Changes that shared a commit.", _TRANSACTIONS)
-        self._retries = self._counter("tasks_retries", "Changes that went on after a lost connection or a conflict.")
-        self._unknown = self._counter("tasks_unknown_outcomes", "Commits whose connection was lost.")
-        self._gauge("tasks_calls_in_flight", "Requests under way.").set_function(lambda: limits.calls)
-        self._gauge("tasks_listeners", "Open streams of notifications.").set_function(lambda: limits.streams)
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry, buckets=_SECONDS)
+        self._calls = counter("tasks_calls", "Calls of tools, by their outcome.", ["tool", "code"])
+        self._call_seconds = histogram("tasks_call_seconds", "Seconds of a call.", ["tool"])
+        self._waits = histogram("tasks_list_wait_seconds", "Seconds that a change waited for its list.")
+        self._commits = histogram("tasks_commit_seconds", "Seconds of a commit.")
+        shared = "Changes that shared a commit."
+        self._shared = histogram("tasks_commit_transactions", shared, buckets=_TRANSACTIONS)
+        self._retries = counter("tasks_retries", "Changes that went on after a lost connection or a conflict.")
+        self._unknown = counter("tasks_unknown_outcomes", "Commits whose connection was lost.")
+        gauge("tasks_calls_in_flight", "Requests under way.").set_function(lambda: limits.calls)
+        gauge("tasks_listeners", "Open streams of notifications.").set_function(lambda: limits.streams)
         for key, named in _POOL.items() if pool else ():
-            self._gauge(*named).set_function(lambda key=key: pool.statistics().get(key, 0))
+            gauge(*named).set_function(lambda key=key: pool.statistics().get(key, 0))
 
     def publish(self) -> None:
         """Serve ``/metrics`` on the port, for this machine only, from a separate thread.
@@ -101,12 +106,3 @@ class Metrics(Observer):
         self._retries.inc()
         if is_commit:
             self._unknown.inc()
-
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(name, text, labels, registry=self.registry)
-
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
-
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(name, text, registry=self.registry)

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from task_core.server.transports.wire import refusal
 
-__all__ = ["Challenges", "Refusal", "make_refusal"]
+__all__ = ["Refusal", "make_challenge", "make_refusal"]
 
 
 class Refusal(Exception):
@@ -38,25 +38,10 @@ _NEEDED: Final = "tasks:read tasks:write"
 """The scopes that a client should ask for."""
 
 
-class Challenges:
-    """Refusals of requests without a sufficient token (RFC 6750); each says where to get one."""
-
-    def __init__(self, metadata_url: str) -> None:
-        self._metadata_url = metadata_url
-
-    def demand_token(self, *, is_given: bool) -> Refusal:
-        """Return the refusal of a request without a token, or with one that is not valid here."""
-        if not is_given:
-            return self._challenge(401, "", "Send a token of the issuer in the header Authorization.", _NEEDED)
-        return self._challenge(401, "invalid_token", "The token is not valid for this server.", _NEEDED)
-
-    def demand_scope(self, scope: str) -> Refusal:
-        """Return the refusal of a request whose token lacks ``scope``."""
-        return self._challenge(403, "insufficient_scope", f"This needs the scope {scope}.", scope)
-
-    def _challenge(self, status: int, error: str, message: str, scope: str) -> Refusal:
-        parts = {"error": error, "error_description": message} if error else {}
-        parts |= {"scope": scope, "resource_metadata": self._metadata_url}
-        header = "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items())
-        body = {"error": error or "unauthorized", "error_description": message}
-        return Refusal(status, message, {"WWW-Authenticate": header}, body)
+def make_challenge(metadata_url: str, status: int, message: str, *, error: str = "", scope: str = _NEEDED) -> Refusal:
+    """Return the refusal of a request without a sufficient token (RFC 6750), which says where to get one."""
+    parts = {"error": error, "error_description": message} if error else {}
+    parts |= {"scope": scope, "resource_metadata": metadata_url}
+    header = "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items())
+    body = {"error": error or "unauthorized", "error_description": message}
+    return Refusal(status, message, {"WWW-Authenticate": header}, body)

@@ -15,9 +15,8 @@ from task_core.server.app import Work
 from task_core.server.faults import RenderedAnswer
 from task_core.store import Store
 from task_core.store.statements import SQL
-from task_core.store.transaction import Transaction
 
-__all__ = ["CALL_KEY", "answer_once", "carry_out_once", "log_call", "make_repeatable", "request_id"]
+__all__ = ["CALL_KEY", "carry_out_once", "log_call", "make_repeatable", "request_id"]
 
 CALL_KEY: Final = "task-core/idempotency-key"
 """The member of ``_meta`` by which a client marks a call that it may repeat."""
@@ -80,29 +79,20 @@ def carry_out_once(store: Store[Any], key: str, digest: str, work: Callable[[], 
         TaskError: the error of ``work``, which is not kept.
     """
     with store.transaction() as outer:
-        return answer_once(outer, key, digest, work)
-
-
-def answer_once(outer: Transaction[Any], key: str, digest: str, work: Callable[[], str]) -> str:
-    """Do within a transaction what ``carry_out_once`` does."""
-    moment = microseconds(outer.clock())
-    for kept, answer in outer.run(SQL.CALL, id=key, limit=moment - _ANSWERED):
-        if kept != digest:
-            raise _refuse_key("another call had this key: give each call a key of its own")
-        return str(answer)
-    answer = work()
-    _keep_answer(outer, moment, key, digest, answer)
-    return answer
-
-
-def _keep_answer(outer: Transaction[Any], moment: int, key: str, digest: str, answer: str) -> None:
-    outer.run(SQL.PURGE_CALLS, limit=moment - _ANSWERED)
-    ((count, size),) = outer.run(SQL.COUNT_CALLS)
-    if count >= _MAX_CALLS or size + len(answer) > _MAX_SIZE:
-        limits = f"{_MAX_CALLS:,} answers of the last 24 hours, of {_MAX_SIZE:,} characters"
-        raise _refuse_key(f"this list keeps at most {limits}: leave the key out")
-    outer.run(SQL.ADD_CALL, id=key, digest=digest, answer=answer, moment=moment)
-    outer.is_changed = True
+        moment = microseconds(outer.clock())
+        for kept, answer in outer.run(SQL.CALL, id=key, limit=moment - _ANSWERED):
+            if kept != digest:
+                raise _refuse_key("another call had this key: give each call a key of its own")
+            return str(answer)
+        answer = work()
+        outer.run(SQL.PURGE_CALLS, limit=moment - _ANSWERED)
+        ((count, size),) = outer.run(SQL.COUNT_CALLS)
+        if count >= _MAX_CALLS or size + len(answer) > _MAX_SIZE:
+            limits = f"{_MAX_CALLS:,} answers of the last 24 hours, of {_MAX_SIZE:,} characters"
+            raise _refuse_key(f"this list keeps at most {limits}: leave the key out")
+        outer.run(SQL.ADD_CALL, id=key, digest=digest, answer=answer, moment=moment)
+        outer.is_changed = True
+        return answer
 
 
 def _refuse_key(reason: str) -> InvalidArguments:
