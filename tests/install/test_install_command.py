@@ -8,11 +8,12 @@ import pwd
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from mcp_client_install.clients import CLIENTS
+from mcp_client_install.plans import Server
 from tests.install.machine import COMMAND, Machine, snapshot
 from tests.servers import PROGRAMS, ProgramRecord
 
@@ -331,20 +332,45 @@ def test_two_lists_are_two_entries_by_two_names(machine: Machine) -> None:
     assert snapshot(machine.home / ".cursor") == {}
 
 
-@pytest.mark.parametrize(
-    "ours",
-    [
-        {"command": "uvx", "args": ["heartbeat-mcp"]},
-        {"command": "uvx", "args": ["heartbeat-mcp@latest"]},
-        {"command": "uvx", "args": ["--refresh", "heartbeat-mcp"]},
-        {"command": "uvx", "args": ["--with", "mcp-task-core", "--from=heartbeat-mcp", "heartbeat-mcp"]},
-        {"command": "uv", "args": ["tool", "run", "heartbeat-mcp"]},
-        {"command": "uvx", "args": ["--from", "heartbeat-mcp[postgresql]==1.0", "python"]},
-        {"command": "uv", "args": ["run", "--directory", "/srv/tasks", "heartbeat-mcp"]},
-        {"command": "/usr/bin/python3", "args": ["-m", "heartbeat_mcp"], "env": {"HEARTBEAT_FILE_PATH": "/p/H.md"}},
-        {"command": "C:\\tools\\heartbeat-mcp.exe"},
-    ],
-)
+OURS: Final[list[dict[str, Any]]] = [
+    {"command": "uvx", "args": ["heartbeat-mcp"]},
+    {"command": "uvx", "args": ["heartbeat-mcp@latest"]},
+    {"command": "uvx", "args": ["--refresh", "heartbeat-mcp"]},
+    {"command": "uvx", "args": ["--with", "mcp-task-core", "--from=heartbeat-mcp", "heartbeat-mcp"]},
+    {"command": "uv", "args": ["tool", "run", "heartbeat-mcp"]},
+    {"command": "uvx", "args": ["--from", "heartbeat-mcp[postgresql]==1.0", "python"]},
+    {"command": "uv", "args": ["run", "--directory", "/srv/tasks", "heartbeat-mcp"]},
+    {"command": "/usr/bin/python3", "args": ["-m", "heartbeat_mcp"], "env": {"HEARTBEAT_FILE_PATH": "/p/H.md"}},
+    {"command": "C:\\tools\\heartbeat-mcp.exe"},
+]
+"""Entries that start the server, however it was installed."""
+
+OTHERS: Final = [
+    '{"command": "npx", "args": ["-y", "other"]}',
+    '{"command": "npx", "args": ["-y", "mcp-remote", "https://x/heartbeat-mcp", "--header", "Bearer hunter2"]}',
+    '{"command": "docker", "args": ["run", "-i", "ghcr.io/acme/heartbeat-mcp"]}',
+    '{"command": "ssh", "args": ["box", "heartbeat-mcp"]}',
+    '{"command": "/opt/mine.sh", "args": ["--log-dir", "/var/log/heartbeat-mcp"]}',
+    '{"command": "uvx", "args": ["mcp-proxy", "https://x/heartbeat-mcp"]}',
+    '{"command": "uvx", "args": ["mcpo", "--api-key", "hunter2", "--", "uvx", "heartbeat-mcp"]}',
+    '{"command": "uvx", "args": ["--with", "heartbeat-mcp", "other"]}',
+    '{"command": "python3", "args": ["mine.py", "heartbeat-mcp"]}',
+    '{"command": "python3", "args": ["--version"]}',
+    '{"command": "python3", "args": ["-m", "other", "heartbeat-mcp"]}',
+    '{"url": "http://x"}',
+    "5",
+    "[]",
+]
+"""Entries that start something else, in JSON."""
+
+
+def test_an_entry_is_known_by_the_program_that_it_starts_however_that_was_installed() -> None:
+    server = Server("heartbeat-mcp", "heartbeat")
+    assert [entry for entry in OURS if not server.is_started_by(entry)] == []
+    assert [entry for entry in OTHERS if server.is_started_by(json.loads(entry))] == []
+
+
+@pytest.mark.parametrize("ours", [OURS[1], OURS[-2]])
 def test_an_entry_that_starts_this_server_in_another_way_is_brought_up_to_date(
     machine: Machine, ours: dict[str, Any]
 ) -> None:
@@ -383,25 +409,7 @@ def test_what_another_server_is_started_with_is_not_shown_and_cannot_drive_a_ter
     assert "hunter2" not in err
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        '{"command": "npx", "args": ["-y", "other"]}',
-        '{"command": "npx", "args": ["-y", "mcp-remote", "https://x/heartbeat-mcp", "--header", "Bearer hunter2"]}',
-        '{"command": "docker", "args": ["run", "-i", "ghcr.io/acme/heartbeat-mcp"]}',
-        '{"command": "ssh", "args": ["box", "heartbeat-mcp"]}',
-        '{"command": "/opt/mine.sh", "args": ["--log-dir", "/var/log/heartbeat-mcp"]}',
-        '{"command": "uvx", "args": ["mcp-proxy", "https://x/heartbeat-mcp"]}',
-        '{"command": "uvx", "args": ["mcpo", "--api-key", "hunter2", "--", "uvx", "heartbeat-mcp"]}',
-        '{"command": "uvx", "args": ["--with", "heartbeat-mcp", "other"]}',
-        '{"command": "python3", "args": ["mine.py", "heartbeat-mcp"]}',
-        '{"command": "python3", "args": ["--version"]}',
-        '{"command": "python3", "args": ["-m", "other", "heartbeat-mcp"]}',
-        '{"url": "http://x"}',
-        "5",
-        "[]",
-    ],
-)
+@pytest.mark.parametrize("other", [OTHERS[1], "5"])
 def test_an_entry_of_somebody_else_is_neither_replaced_nor_removed(machine: Machine, other: str) -> None:
     machine.has("cursor", "codex")
     file = machine.home / CURSOR

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -190,7 +191,7 @@ def test_a_change_by_another_program_is_reported_with_what_to_do(
         file.write_text("{}")
         return change
 
-    assert Console(can_ask=False, is_agreed=True, is_dry=False, hide=str).carry_out({file: plan}) == {file}
+    assert Console(Namespace(yes=True, dry_run=False), str).carry_out({file: plan}) == {file}
     assert capsys.readouterr().err == (
         f"{file}: another program has changed it in the meantime. The file was not changed. Run the command again.\n"
     )

@@ -22,15 +22,15 @@ def environment_of(machine: Machine) -> dict[str, str]:
     return found
 
 
-def test_a_terminal_that_lacks_a_character_gets_an_escape(machine: Machine) -> None:
+def test_input_that_is_closed_is_no_terminal_and_output_that_lacks_a_character_gets_an_escape(machine: Machine) -> None:
     machine.has("cursor")
     (machine.home / CURSOR).write_text('{"mcpServers": {"日": {"command": "x"}}}')
+    words = ["/bin/sh", "-c", f"exec {COMMAND} install --set HEARTBEAT_FILE_PATH=/tmp/H.md <&-"]
     env = {"HOME": str(machine.home), "PATH": os.environ["PATH"], "PYTHONIOENCODING": "ascii"}
-    words = (COMMAND, "install", "--yes")
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     done = subprocess.run(words, cwd=machine.project, env=env, text=True, timeout=60, check=False, **pipes)
-    assert (done.returncode, done.stderr) == (0, "")
     assert '"\\u65e5": {"command": "\\u2026"}' in done.stdout
+    assert (done.returncode, "there is no terminal to ask on: pass --yes" in done.stderr) == (1, True)
 
 
 def test_the_list_that_a_server_would_find_itself_is_the_default(
@@ -101,14 +101,6 @@ def test_clients_that_share_a_file_each_have_their_next_step(machine: Machine) -
 def test_one_file_of_a_project_has_paths_of_this_machine(machine: Machine) -> None:
     done = machine("install", "cursor", "--scope", "project", "--yes")
     assert "\n.cursor/mcp.json has paths of this machine: do not commit it.\n" in done.out
-
-
-def test_input_that_is_closed_is_not_a_terminal(machine: Machine) -> None:
-    machine.has("cursor")
-    words = ["/bin/sh", "-c", f"exec {COMMAND} install <&-"]
-    env = {"HOME": str(machine.home), "PATH": os.environ["PATH"]}
-    done = subprocess.run(words, cwd=machine.project, env=env, stderr=subprocess.PIPE, timeout=60, check=False)
-    assert (done.returncode, b"HEARTBEAT_FILE_PATH is needed: pass --set" in done.stderr) == (1, True)
 
 
 def test_what_comes_next_is_said_for_each_client_that_was_written(machine: Machine) -> None:

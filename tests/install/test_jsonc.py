@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_client_install.edits.documents import History, add_entry, read_entry, remove_entry, trace
+from mcp_client_install.edits.documents import add_entry, read_entry, remove_entry, trace
 from mcp_client_install.edits.json_edits import drop, load, put
 from mcp_client_install.text import BadConfiguration, JsonValue
 from tests.install.jsonc_documents import EXAMPLES, documents
@@ -143,7 +143,7 @@ def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_mar
     servers = expected.get("mcpServers", {})
     assert isinstance(servers, dict)
     assert load(added.decode().removeprefix("\ufeff")) == {**expected, "mcpServers": {**servers, "x": ENTRY}}
-    assert remove_entry(added, History(data, {"x": ENTRY}), ".json", WHERE) == data
+    assert remove_entry(added, (data, {"x": ENTRY}), ".json", WHERE) == data
 
 
 @settings(max_examples=EXAMPLES)
@@ -182,7 +182,7 @@ def test_whatever_servers_go_and_in_which_order_what_stays_is_as_if_they_had_nev
         for name in order:
             assert data is not None
             history = trace(data, copies, ".json", "mcpServers")
-            assert history == History(before, left)
+            assert history == (before, left)
             data = remove_entry(data, history, ".json", ["mcpServers", name])
             del left[name]
         assert data == before
@@ -216,7 +216,7 @@ def test_no_comment_outside_the_entry_is_ever_lost(text: str, note: str, is_afte
 @pytest.mark.parametrize("before", [None, b"", b"  \n", b"{}", b'{"mcpServers": {}}', b"\xef\xbb\xbf{\r\n}\r\n"])
 def test_a_document_that_said_nothing_is_as_it_was_before(before: bytes | None) -> None:
     added = add_entry(before, ".json", WHERE, ENTRY)
-    assert remove_entry(added, History(before, {"x": ENTRY}), ".json", WHERE) == before
+    assert remove_entry(added, (before, {"x": ENTRY}), ".json", WHERE) == before
 
 
 def test_what_is_left_empty_stays_if_nobody_knows_what_was_before() -> None:

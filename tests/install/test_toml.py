@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_client_install.edits.documents import History, add_entry, read_entry, remove_entry, trace
+from mcp_client_install.edits.documents import add_entry, read_entry, remove_entry, trace
 from mcp_client_install.text import BadConfiguration, JsonValue
 from tests.install.jsonc_documents import EXAMPLES
 
@@ -42,7 +42,7 @@ def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str) -> Non
     assert added.startswith(data.rstrip(b"\n"))
     assert read_entry(added, ".toml", WHERE) == ENTRY
     assert add_entry(added, ".toml", WHERE, ENTRY) == added
-    assert remove_entry(added, History(data, {"x": ENTRY}), ".toml", WHERE) == data
+    assert remove_entry(added, (data, {"x": ENTRY}), ".toml", WHERE) == data
 
 
 NOTE = "# [mcp_servers.github]{end}# token{end}{end}"
@@ -67,7 +67,7 @@ def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(text: str
     entries: list[dict[str, JsonValue]] = [{**OWN, "env": {}}, {**OWN, "env": {**env}}]
     changed = add_entry(add_entry(data, ".toml", WHERE, entries[0]), ".toml", WHERE, entries[1])
     history = trace(changed, [data], ".toml", "mcp_servers")
-    assert history == History(data, {"x": entries[1]})
+    assert history == (data, {"x": entries[1]})
     assert remove_entry(changed, history, ".toml", WHERE) == data
 
 
@@ -96,7 +96,7 @@ def test_any_document_is_as_it_was_after_both(lines: list[str], end: str, is_end
     data = text.encode()
     added = add_entry(data, ".toml", WHERE, ENTRY)
     assert tomllib.loads(added.decode())["mcp_servers"]["x"] == ENTRY
-    assert remove_entry(added, History(data, {"x": ENTRY}), ".toml", WHERE) == data
+    assert remove_entry(added, (data, {"x": ENTRY}), ".toml", WHERE) == data
     again = remove_entry(added, None, ".toml", WHERE)
     assert again == data or not data.strip()
 

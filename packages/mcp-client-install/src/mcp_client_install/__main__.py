@@ -47,11 +47,7 @@ class _AnyServer(Registration):
         return Server(_NAME, name, self._words)
 
     def find_program(self) -> str:
-        """Return the path of the first word: clients do not know the ``PATH`` of a shell.
-
-        Raises:
-            InstallFailed: there is no such program.
-        """
+        """Return the path of the first word, which clients would not find, or raise ``InstallFailed``."""
         program = self._words[0]
         found = shutil.which(program)
         if found is None:
@@ -60,11 +56,7 @@ class _AnyServer(Registration):
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Carry out the command that ``argv``, or the command line, names.
-
-    Raises:
-        SystemExit: with the exit code: 0, 1 if something could not be done, or 2 for a bad option.
-    """
+    """Carry out a command, and exit with 0, with 1 if something could not be done, or with 2 for a bad option."""
     words = [*(sys.argv[1:] if argv is None else argv)]
     at = words.index("--") if "--" in words else len(words)
     parser = make_own_parser(_NAME, version(_NAME))
@@ -92,25 +84,25 @@ def _list_servers(clients: Iterable[Client], scopes: Sequence[Scope], folders: U
 
     Of an entry only the program is shown: the rest may be secret.
     """
-    seen = dict[Path, bool]()  # with whether it could be read
+    found: dict[Path, Client] = {}
     for client in clients:
-        for path in (path for scope in scopes for path in client.files(scope, folders)):
-            if path in seen or not os.path.lexists(path):
-                continue
-            try:
-                entries = read_entry(open_text(path).data, client.suffix, [client.member])
-            except (BadConfiguration, OSError) as error:
-                sys.stderr.write(f"{path}: {describe(error)}.\n")
-                seen[path] = False
-                continue
-            seen[path] = True
-            sys.stdout.write(f"{client.title}, {escape_invisible(str(path))}:\n")
-            for name, entry in entries.items() if isinstance(entries, dict) and entries else [("no server", None)]:
-                words = [] if entry is None else words_of(entry)[0] or ["not started here"]
-                sys.stdout.write(f"  {escape_invisible(': '.join([name, *words[:1]]))}\n")
-    if not seen:
+        for path in (path for scope in scopes for path in client.files(scope, folders) if os.path.lexists(path)):
+            found.setdefault(path, client)
+    code = 0
+    for path, client in found.items():
+        try:
+            entries = read_entry(open_text(path).data, client.suffix, [client.member])
+        except (BadConfiguration, OSError) as error:
+            sys.stderr.write(f"{path}: {describe(error)}.\n")
+            code = 1
+            continue
+        sys.stdout.write(f"{client.title}, {escape_invisible(str(path))}:\n")
+        for name, entry in entries.items() if isinstance(entries, dict) and entries else [("no server", None)]:
+            words = [] if entry is None else words_of(entry)[0] or ["not started here"]
+            sys.stdout.write(f"  {escape_invisible(': '.join([name, *words[:1]]))}\n")
+    if not found:
         sys.stdout.write("No client is configured here.\n")
-    return int(not all(seen.values()))
+    return code
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from mcp_client_install.files import describe
 from mcp_client_install.plans import Change
 from mcp_client_install.text import BadConfiguration
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 __all__ = ["Console", "InstallFailed", "Plan"]
 
@@ -22,17 +25,15 @@ class InstallFailed(Exception):
     """The command did nothing; the message says why and what to do."""
 
 
-class Console(NamedTuple):
+class Console:
     """Asks before a command changes anything."""
 
-    can_ask: bool
-    """True if somebody can answer."""
-    is_agreed: bool
-    """True if changes are made without a question."""
-    is_dry: bool
-    """True if nothing is changed."""
-    hide: Callable[[str], str]
-    """Replaces the secrets in a line."""
+    def __init__(self, options: Namespace, hide: Callable[[str], str]) -> None:
+        """``hide`` replaces the secrets in a line."""
+        self._options = options
+        self._hide = hide
+        self.can_ask = not options.yes and sys.stdin is not None and sys.stdin.isatty()  # None: it is closed
+        """True if somebody can answer."""
 
     def ask(self, question: str) -> str:
         """Return the answer to a question, without the blanks around it; it is empty at the end of the input."""
@@ -50,37 +51,37 @@ class Console(NamedTuple):
         Raises:
             InstallFailed: there was nobody to ask, or they did not agree.
         """
-        first: dict[Path, tuple[Path, Plan]] = {}
+        changes: dict[Path, Change] = {}
+        seen, refused = set[Path](), set[Path]()
         for path, plan in plans.items():
-            first.setdefault(Path(os.path.realpath(path)), (path, plan))  # links may give one file several names
-        results = {real: _plan(path, plan) for real, (path, plan) in first.items()}
-        changes = [change for change in results.values() if isinstance(change, Change) and change.is_needed]
-        for change in changes:
-            sys.stdout.write("".join(f"{line}\n" for line in change.show(self.hide)))
-        refused = {real for real, result in results.items() if result is False}
+            real = Path(os.path.realpath(path))  # links may give one file several names
+            if real in seen:
+                continue
+            seen.add(real)
+            try:
+                change = plan()
+            except (BadConfiguration, OSError) as error:
+                refused.add(real)
+                _report(path, error)
+                continue
+            if change and change.is_needed:
+                changes[real] = change
+                sys.stdout.write("".join(f"{line}\n" for line in change.show(self._hide)))
         if not changes and not refused:
             sys.stdout.write("There is nothing to change.\n")
-        if changes and not self.is_dry:
+        if changes and not self._options.dry_run:
             self._require_consent()
-            refused |= {change.file.path for change in changes if not _make(change)}
+            refused |= {real for real, change in changes.items() if not _make(change)}
         return refused
 
     def _require_consent(self) -> None:
         sys.stdout.flush()
-        if self.is_agreed:
+        if self._options.yes:
             return
         if not self.can_ask:
             raise InstallFailed("there is no terminal to ask on: pass --yes to make the changes")
         if not self.agrees("Make these changes?"):
             raise InstallFailed("nothing has changed")
-
-
-def _plan(path: Path, plan: Plan) -> Change | bool | None:
-    """Return the change of a file, or False if it is not possible."""
-    try:
-        return plan()
-    except (BadConfiguration, OSError) as error:
-        return _refuse(path, error)
 
 
 def _make(change: Change) -> bool:
@@ -89,14 +90,14 @@ def _make(change: Change) -> bool:
     try:
         copies = change.make()
     except OSError as error:
-        return _refuse(path, error)
+        _report(path, error)
+        return False
     done = "Removed" if change.data is None else "Wrote"
     names = ", ".join(copy.name for copy in copies)
     sys.stdout.write(f"{done} {path}.{f' The old file is kept as {names}.' if names else ''}\n")
     return True
 
 
-def _refuse(path: Path, error: Exception) -> bool:
+def _report(path: Path, error: Exception) -> None:
     cure = getattr(error, "cure", "Fix the cause and run the command again.")
     sys.stderr.write(f"{path}: {describe(error)}. The file was not changed. {cure}\n")
-    return False

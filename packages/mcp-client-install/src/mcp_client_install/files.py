@@ -55,11 +55,11 @@ def read_copies(file: Path, command: str) -> list[bytes]:
 
 
 def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_copy: bool) -> list[Path]:
-    """Replace the content of a file, and return the copy of the old one, if any, that ``read_copies`` finds beside it.
+    """Replace the content of a file; return the copy of the old one, if one is kept beside it for ``read_copies``.
 
-    The new content is complete and on disk before it takes the old one's place. The file keeps its mode and owner; a
-    new one is for its owner only if it ``is_private``, else for everyone who has access to the folder. Without
-    ``needs_copy``, or for a new file, no copy is made. An older copy is never overwritten.
+    The new content is complete and on disk before it takes the old one's place. The file keeps its mode and owner. Only
+    its owner may read a new file that ``is_private``; any other new file is for everyone who has access to the folder.
+    A new file needs no copy, nor does any file unless ``needs_copy``. An older copy is never overwritten.
 
     Raises:
         OSError: nothing has changed; ``FileRewritten`` if another program has written to the file since it was read.

@@ -67,12 +67,7 @@ def report_failure(command: str, carry_out: Callable[[], int]) -> int:
 
 
 def find_folders() -> UserFolders:
-    """Return the folders of the user and of the current project.
-
-    Raises:
-        InstallFailed: the home folder is not known.
-        OSError: the current folder does not exist.
-    """
+    """Return the folders of the user and of the current project, or raise ``InstallFailed`` or ``OSError``."""
     try:
         home = Path.home()
     except RuntimeError as error:
@@ -89,8 +84,7 @@ class Installer:
         self._options = options
         self._folders = find_folders()
         self._server = registration.server(options.name)
-        can_ask = not options.yes and sys.stdin is not None and sys.stdin.isatty()  # None: it is closed
-        self._console = Console(can_ask, options.yes, options.dry_run, registration.hide)
+        self._console = Console(options, registration.hide)
 
     def install(self) -> int:
         """Add the server to the clients that are named or found, and return the exit code."""

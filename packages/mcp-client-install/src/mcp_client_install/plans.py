@@ -118,11 +118,7 @@ class Change(NamedTuple):
         return self.data != self.file.data
 
     def make(self) -> list[Path]:
-        """Make the change, and return the copies of the file that were made or are still there.
-
-        Raises:
-            OSError: nothing has changed.
-        """
+        """Make the change, and return the copies that were made or stay; after an ``OSError`` nothing has changed."""
         command = self.server.command
         if self.is_removal or self.data is None:
             return restore(self.file, self.data, command, self.project)

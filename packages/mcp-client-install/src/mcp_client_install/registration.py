@@ -82,8 +82,7 @@ class Registration:
     def find_program(self) -> str:
         """Return the path of the program that starts the server: clients do not know the ``PATH`` of a shell.
 
-        Raises:
-            InstallFailed: it is not installed.
+        It raises ``InstallFailed`` if there is none.
         """
         name = self.command
         beside = Path(sys.executable).with_name(name)

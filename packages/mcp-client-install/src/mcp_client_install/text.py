@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
+from unicodedata import category
 
 __all__ = [
     "BadConfiguration",
@@ -25,18 +26,11 @@ _BREAK: Final = re.compile(r"\r\n|\n|\r")
 _FIRST_BREAK: Final = re.compile(r"\A(?:\r\n|\n|\r)")
 _LAST_BREAK: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
 
+_INVISIBLE: Final = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""The categories of invisible or misleading characters."""
 
-_INVISIBLE: Final = re.compile(
-    "["
-    r"\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
-    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction
-    r"\u2028\u2029"  # line and paragraph separators
-    r"\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # zero width
-    r"\U000e0000-\U000e007f"  # tags
-    r"\ud800-\udfff"  # halves of a character, which UTF-8 cannot write
-    "]"
-)
-"""Characters that are invisible or misleading. The joiners U+200C and U+200D stay: scripts and emoji need them."""
+_JOINERS: Final = "\u200c\u200d"
+"""Characters that stay: scripts and emoji need them."""
 
 
 class BadConfiguration(ValueError):
@@ -48,11 +42,7 @@ class BadConfiguration(ValueError):
 
 
 def decode(data: bytes | None) -> str:
-    """Return the text of a file; None is the content of no file.
-
-    Raises:
-        BadConfiguration: it is not UTF-8.
-    """
+    """Return the text of a file, where None is no file; raise ``BadConfiguration`` unless it is UTF-8."""
     try:
         return (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -98,7 +88,7 @@ def cut_block(text: str, start: int, stop: int) -> str:
 
 def escape_invisible(text: str) -> str:
     r"""Return ``text`` with control, direction, tag and zero-width characters as ``\u{…}``, line breaks included."""
-    return _INVISIBLE.sub(lambda match: f"\\u{{{ord(match.group()):x}}}", text)
+    return "".join(f"\\u{{{ord(it):x}}}" if category(it) in _INVISIBLE and it not in _JOINERS else it for it in text)
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:

@@ -1,13 +1,17 @@
-"""Adds a server to a configuration or to AGENTS.md, and removes it again, so that every other byte stays as it was."""
+"""Adds a server to a configuration or to AGENTS.md, and removes it again, so that every other byte stays as it was.
+
+Each function raises ``BadConfiguration`` for a file that it cannot read, or cannot change safely.
+"""
 
 from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import ModuleType
+from typing import Any, Final
 
 from mcp_client_install.clients import words_of
 from mcp_client_install.edits import json_edits, toml_edits
@@ -19,34 +23,18 @@ GUIDES: Final = ("AGENTS.md", "CLAUDE.md")
 """The files that agents read first, in the folder of a project."""
 
 
-class _Language(NamedTuple):
-    load: Callable[[str], dict[str, Any]]
-    put: Callable[[str, Sequence[str], dict[str, JsonValue]], str]
-    drop: Callable[[str, Sequence[str]], str]
+_LANGUAGES: Final = {".json": json_edits, ".toml": toml_edits}
+"""The module for each language of configurations, by the suffix of the file; all have the same functions."""
 
 
-_LANGUAGES: Final = {
-    ".json": _Language(json_edits.load, json_edits.put, json_edits.drop),
-    ".toml": _Language(toml_edits.load, toml_edits.put, toml_edits.drop),
-}
-
-
-class History(NamedTuple):
-    """The history of a configuration: what it was, and what was added since."""
-
-    before: bytes | None
-    """The content before servers were added here; None if there was no file."""
-    added: Mapping[str, Any]
-    """The entries of those servers, in the order in which they were added."""
+History = tuple[bytes | None, Mapping[str, Any]]
+"""The content before servers were added here, None if there was no file, and their entries in the order of adding."""
 
 
 def read_entry(data: bytes | None, suffix: str, path: Sequence[str]) -> JsonValue:
     """Return the entry of a server at ``path``, or None if there is none.
 
     The ``suffix`` of the file says in which language ``data`` is; None is the content of no file.
-
-    Raises:
-        BadConfiguration: the file cannot be read, or something on the way to ``path`` is not an object.
     """
     value: JsonValue = _LANGUAGES[suffix].load(decode(data).removeprefix("\ufeff"))
     for depth, key in enumerate(path):
@@ -59,11 +47,7 @@ def read_entry(data: bytes | None, suffix: str, path: Sequence[str]) -> JsonValu
 
 
 def add_entry(data: bytes | None, suffix: str, path: Sequence[str], entry: dict[str, JsonValue]) -> bytes:
-    """Return the configuration with ``entry`` at ``path``; what one there has besides is kept.
-
-    Raises:
-        BadConfiguration: as ``read_entry``, or the file is written in a way that cannot be changed safely.
-    """
+    """Return the configuration with ``entry`` at ``path``; what one there has besides is kept."""
     read_entry(data, suffix, path)
     language = _LANGUAGES[suffix]
     text = decode(data).removeprefix("\ufeff")
@@ -78,14 +62,11 @@ def remove_entry(data: bytes, history: History | None, suffix: str, path: Sequen
 
     With its ``history`` it is what it would be if the entry had never been added. Otherwise only the entry goes: what
     that leaves empty may have been there before.
-
-    Raises:
-        BadConfiguration: as ``add_entry``.
     """
     member, name = path
-    if history and name in history.added:
-        others = {other: entry for other, entry in history.added.items() if other != name}
-        return _add_all(history.before, suffix, member, others)
+    if history and name in history[1]:
+        before, added = history
+        return _add_all(before, suffix, member, {other: entry for other, entry in added.items() if other != name})
     language = _LANGUAGES[suffix]
     text = decode(data).removeprefix("\ufeff")
     expected, new = language.load(text), language.drop(text, path)
@@ -99,9 +80,6 @@ def trace(data: bytes | None, copies: Iterable[bytes], suffix: str, member: str)
     """Return how adding entries alone, to one of the ``copies`` or to no file, led to ``data``, or None.
 
     The oldest state counts, from which the most were added.
-
-    Raises:
-        BadConfiguration: as ``read_entry``, for ``data``.
     """
     found: list[History] = []
     ours = {name: entry for name, entry in _entries(data, suffix, member).items() if _is_complete(entry)}
@@ -110,8 +88,8 @@ def trace(data: bytes | None, copies: Iterable[bytes], suffix: str, member: str)
             former = _entries(before, suffix, member)
             added = {name: entry for name, entry in ours.items() if name not in former}
             if _add_all(before, suffix, member, added) == data:
-                found.append(History(before, added))
-    return max(found, key=lambda history: len(history.added), default=None)
+                found.append((before, added))
+    return max(found, key=lambda history: len(history[1]), default=None)
 
 
 def _add_all(data: bytes | None, suffix: str, member: str, entries: Mapping[str, Any]) -> bytes | None:
@@ -132,7 +110,7 @@ def _is_complete(entry: JsonValue) -> bool:
     return Path("".join(words[:1])).is_absolute() and not {"env", "environment"}.isdisjoint(fields)
 
 
-def _checked(language: _Language, text: str, expected: JsonValue) -> str:
+def _checked(language: ModuleType, text: str, expected: JsonValue) -> str:
     """Return the new text if it says exactly what it should: whatever an edit misunderstood is refused."""
     with suppress(BadConfiguration):
         if language.load(text) == expected:
@@ -158,9 +136,6 @@ def add_section(data: bytes | None, name: str, body: str) -> bytes:
     """Return a file for agents with a section at its end, or with a new ``body`` of the section that it has.
 
     ``name``: the words of its marks, which name the server and its entry.
-
-    Raises:
-        BadConfiguration: the file is not UTF-8 text, or has only one of the marks.
     """
     text = decode(data)
     section = f"\n{body}\n".join(_marks(name)) + "\n"
@@ -172,11 +147,7 @@ def add_section(data: bytes | None, name: str, body: str) -> bytes:
 
 
 def remove_section(data: bytes | None, name: str) -> bytes | None:
-    """Return the file without the section, or None if nothing else is in it.
-
-    Raises:
-        BadConfiguration: as ``add_section``.
-    """
+    """Return the file without the section, or None if nothing else is in it."""
     text = decode(data)
     place = _find_section(text, name)
     return (cut_block(text, *place) if place else text).encode() or None

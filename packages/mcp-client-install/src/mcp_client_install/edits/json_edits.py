@@ -37,8 +37,7 @@ class _Member(NamedTuple):
 def load(text: str) -> dict[str, Any]:
     """Return the content of a document; a blank one is an empty object, as it is for the clients.
 
-    Raises:
-        BadConfiguration: it is not one complete object, or names a key twice.
+    It raises ``BadConfiguration`` for anything but one complete object, and for a key that is named twice.
     """
     if _BLANK.fullmatch(text):
         return {}

@@ -23,11 +23,7 @@ _NOTES_AT_END: Final = re.compile(r"(?:^[ \t]*(?:#[^\r\n]*)?\r?(?:\n|\Z))+\Z", r
 
 
 def load(text: str) -> dict[str, Any]:
-    """Return the content of a document.
-
-    Raises:
-        BadConfiguration: it is not a complete document, or names a key twice.
-    """
+    """Return the content of a document; raise ``BadConfiguration`` if it is incomplete or names a key twice."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -37,8 +33,7 @@ def load(text: str) -> dict[str, Any]:
 def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     """Return a document, on whose ``path`` are only tables, with ``value`` at its end; what one there has is kept.
 
-    Raises:
-        BadConfiguration: the table at ``path`` is not written under a header of its own.
+    It raises ``BadConfiguration`` if the table at ``path`` is not written under a header of its own.
     """
     table: Any = load(text)
     for key in path:
@@ -50,11 +45,7 @@ def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def drop(text: str, path: Sequence[str]) -> str:
-    """Return the document without the table at ``path``, which is there.
-
-    Raises:
-        BadConfiguration: it is not written under a header of its own.
-    """
+    """Return the document without the table at ``path``, which is there; raise as ``put`` does."""
     return cut_block(text, *_find(text, path))
 
 
