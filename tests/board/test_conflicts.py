@@ -14,28 +14,23 @@ from tests.board.board_client import Agent, BoardClient, events_of, open_board, 
 from tests.servers import ServerRecord, record_of
 
 
-def test_a_save_does_not_overwrite_what_an_agent_changed(
+def test_what_an_agent_changed_is_shown_to_an_open_form_and_overwritten_only_once_it_was_seen(
     record: ServerRecord, board: BoardClient, agent: Agent
 ) -> None:
     task_id = agent.create("Buy milk")
-    form = board.form("edit", id=task_id)
+    form = {**board.form("edit", id=task_id), f"now.{record.text}": "Buy bread"}
+    assert board.post("/compare", **form).text.strip() == ""
     agent.rename(task_id, "Buy oat milk")
-    response = board.submit(form, **{record.text: "Buy bread"})
+    shown = board.post("/compare", **form).text
+    assert "Buy oat milk" in shown
+    assert "Buy bread" in shown
+    response = board.submit(form)
     assert response.status_code == 409
     assert "Somebody else has changed this task" in response.text
     assert '<td class="theirs">Buy oat milk' in response.text
     assert '<td class="yours">Buy bread</td>' in response.text
     assert agent.get(task_id)[record.text] == "Buy oat milk"
-
-
-def test_after_both_versions_were_seen_the_users_own_is_saved(
-    record: ServerRecord, board: BoardClient, agent: Agent
-) -> None:
-    task_id = agent.create("Buy milk")
-    form = board.form("edit", id=task_id)
-    agent.rename(task_id, "Buy oat milk")
-    refused = read_fields(board.submit(form, **{record.text: "Buy bread"}).text)
-    assert board.submit(refused).status_code == 200
+    assert board.submit(read_fields(response.text)).status_code == 200
     assert agent.get(task_id)[record.text] == "Buy bread"
 
 
@@ -57,19 +52,6 @@ def test_the_same_change_by_both_is_not_disputed(columns: BoardClient, lister: A
     response = columns.submit(form, title="Buy bread")
     assert response.status_code == 409
     assert "data-use" not in response.text
-
-
-def test_an_open_form_learns_of_changes_and_writes_nothing(
-    record: ServerRecord, board: BoardClient, agent: Agent
-) -> None:
-    task_id = agent.create("Buy milk")
-    form = {**board.form("edit", id=task_id), f"now.{record.text}": "Buy bread"}
-    assert board.post("/compare", **form).text.strip() == ""
-    agent.rename(task_id, "Buy oat milk")
-    shown = board.post("/compare", **form).text
-    assert "Buy oat milk" in shown
-    assert "Buy bread" in shown
-    assert agent.get(task_id)[record.text] == "Buy oat milk"
 
 
 def test_an_open_form_learns_that_its_task_is_gone(tree: BoardClient, planner: Agent) -> None:
@@ -144,17 +126,7 @@ def change_between(monkeypatch: pytest.MonkeyPatch, rename: Callable[[int], None
     monkeypatch.setitem(DECISIONS, "edit", decide)
 
 
-def test_a_change_in_the_last_moment_is_not_overwritten(
-    record: ServerRecord, board: BoardClient, agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task_id = agent.create("Buy milk")
-    form = board.form("edit", id=task_id)
-    change_between(monkeypatch, lambda _: agent.rename(task_id, "Buy oat milk"), times=1)
-    assert board.submit(form, **{record.text: "Buy bread"}).status_code == 409
-    assert agent.get(task_id)[record.text] == "Buy oat milk"
-
-
-def test_a_change_elsewhere_in_the_last_moment_only_delays(
+def test_a_change_in_the_last_moment_is_not_overwritten_and_one_elsewhere_only_delays(
     record: ServerRecord, board: BoardClient, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task_id, other = agent.create("Buy milk"), agent.create("Read mail")
@@ -163,6 +135,10 @@ def test_a_change_elsewhere_in_the_last_moment_only_delays(
     assert board.submit(form, **{record.text: "Buy bread"}).status_code == 200
     assert agent.get(task_id)[record.text] == "Buy bread"
     assert agent.get(other)[record.text] == "Read mail 0"
+    form = board.form("edit", id=task_id)
+    change_between(monkeypatch, lambda _: agent.rename(task_id, "Buy oat milk"), times=1)
+    assert board.submit(form, **{record.text: "Buy butter"}).status_code == 409
+    assert agent.get(task_id)[record.text] == "Buy oat milk"
 
 
 def test_a_store_that_never_rests_is_an_error_and_nothing_is_changed(

@@ -49,8 +49,11 @@ async def hear(page: AsyncIterator[str]) -> str:
     return await asyncio.wait_for(anext(page), PATIENCE)
 
 
-async def test_a_change_by_an_agent_is_reported_with_the_next_look(record: ServerRecord, tmp_path: Path) -> None:
-    assert news._SECONDS <= LIMIT / 2  # noqa: SLF001 - how often it looks
+async def test_a_change_by_an_agent_is_reported_with_the_next_poll(
+    record: ServerRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert news._SECONDS <= LIMIT / 2  # noqa: SLF001 - how often it polls
+    monkeypatch.setattr(news, "_SECONDS", 0.05)
     store = open_one(record, tmp_path)
     agent = Agent(record, tmp_path)
     async with watching([store]) as found:
@@ -84,7 +87,10 @@ async def test_what_a_person_writes_into_the_mirror_is_reported(tmp_path: Path) 
         assert await hear(page) == f"event: changed\ndata: {store.key}\n\n"
 
 
-async def test_damage_and_repair_are_reported(record: ServerRecord, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["tasks-v1", "taskmaster"])
+async def test_damage_and_repair_are_reported(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(news, "_SECONDS", 0.05)
+    record = record_of(name)
     agent = Agent(record, tmp_path)
     await asyncio.to_thread(agent.create, "Buy milk")
     await asyncio.to_thread(agent.close)

@@ -23,26 +23,21 @@ def roots(planner: Agent) -> dict[str, str]:
     return {"A": first, "B": planner.create("B"), "C": planner.create("C")}
 
 
-@pytest.mark.parametrize(
-    ("task", "parent", "before", "outline"),
-    [
+def test_a_task_goes_where_it_is_put(tree: BoardClient, planner: Agent, roots: dict[str, str]) -> None:
+    ids = {"": "", **roots}
+    for task, parent, before, outline in (
         ("C", "A", "", [["A", ["A1", "A2", "C"]], "B"]),
         ("C", "A", "a2", [["A", ["A1", "C", "A2"]], "B"]),
-        ("a2", "A", "a1", [["A", ["A2", "A1"]], "B", "C"]),
-        ("a1", "A", "", [["A", ["A2", "A1"]], "B", "C"]),
-        ("a1", "", "", [["A", ["A2"]], "B", "C", "A1"]),
-        ("a1", "", "B", [["A", ["A2"]], "A1", "B", "C"]),
-        ("C", "", "A", ["C", ["A", ["A1", "A2"]], "B"]),
-    ],
-)
-def test_a_task_goes_where_it_is_put(
-    tree: BoardClient, planner: Agent, roots: dict[str, str], task: str, parent: str, before: str, outline: list[object]
-) -> None:
-    ids = {"": "", **roots}
-    action = "place_below" if parent else "place_on_top"
-    response = tree.act(action, id=ids.get(task, task), parent=ids.get(parent, parent), before=ids.get(before, before))
-    assert response.status_code == 200, said(response)
-    assert names(planner.call("listTasks")["tasks"]) == outline
+        ("a2", "A", "a1", [["A", ["A2", "A1", "C"]], "B"]),
+        ("a1", "A", "", [["A", ["A2", "C", "A1"]], "B"]),
+        ("a1", "", "", [["A", ["A2", "C"]], "B", "A1"]),
+        ("a1", "", "B", [["A", ["A2", "C"]], "A1", "B"]),
+        ("C", "", "A", ["C", ["A", ["A2"]], "A1", "B"]),
+    ):
+        place = {"id": ids.get(task, task), "parent": ids.get(parent, parent), "before": ids.get(before, before)}
+        response = tree.act("place_below" if parent else "place_on_top", **place)
+        assert response.status_code == 200, said(response)
+        assert names(planner.call("listTasks")["tasks"]) == outline
 
 
 def test_a_place_that_is_not_there_any_more_is_reported(

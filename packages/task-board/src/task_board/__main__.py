@@ -23,11 +23,7 @@ _HOST: Final = "127.0.0.1"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve the board until SIGTERM, SIGINT or SIGHUP comes.
-
-    Raises:
-        SystemExit: with 2 for a bad option or setting.
-    """
+    """Serve the board until SIGTERM, SIGINT or SIGHUP comes; exit with 2 for a bad option or setting."""
     parser = _parser()
     options = parser.parse_args(argv)
     os.umask(0o077)  # new files are for their owner only, as those of the servers

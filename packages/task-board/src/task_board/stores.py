@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from anyio import to_thread
 from mcp.client import Client
-from mcp_types import CallToolResult, RequestParamsMeta, TextContent
+from mcp_types import CallToolResult, RequestParamsMeta
 from pydantic import JsonValue
 
 from task_board.guard import EXPECTED, guard_calls
@@ -172,10 +172,7 @@ def _outcome(result: CallToolResult) -> CallOutcome:
     warnings = [str(text) for text in content.get("warnings", ())]
     if not result.is_error:
         return CallOutcome(warnings=warnings)
-    error = content.get("error")
-    if not isinstance(error, dict):
-        text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-        return CallOutcome("Error", text, warnings=warnings)
+    error = content["error"]
     found = error.get("details", {}).get("fields", ())
     fields = {str(entry["path"]).rpartition(".")[2]: str(entry.get("message", "")) for entry in found}
     return CallOutcome(str(error["code"]), address_people(str(error["message"])), fields, warnings)

@@ -49,11 +49,7 @@ class Pages:
         self._titles = {store.key: _find_title(store, stores.values()) for store in stores.values()}
 
     def store(self, request: Request) -> BoardStore:
-        """Return the store that a request is about.
-
-        Raises:
-            HTTPException: there is none.
-        """
+        """Return the store that a request is about, or answer 404."""
         store = self._stores.get(request.path_params["key"])
         if store is None:
             raise HTTPException(404)
@@ -144,11 +140,7 @@ class Pages:
 
 
 def find_action(store: BoardStore, name: str) -> Action:
-    """Return the action with this name.
-
-    Raises:
-        HTTPException: the server has none.
-    """
+    """Return the action with this name, or answer 404."""
     actions = store.actions
     known = (actions.create, actions.edit, actions.create_below, actions.place_below, actions.place_on_top)
     for action in (*known, *actions.steps):
@@ -158,11 +150,7 @@ def find_action(store: BoardStore, name: str) -> Action:
 
 
 def form_values(store: BoardStore, action: Action, task_id: str, parent: str) -> dict[str, Any]:
-    """Return what the form of an action shows at first.
-
-    Raises:
-        TaskError: the task cannot be read.
-    """
+    """Return what the form of an action shows at first; raise ``TaskError`` if its task cannot be read."""
     fields = make_fields(action, store.schemas[action.tool], store.actions.one_line)
     task: Mapping[str, JsonValue] = store.view.task(task_id) if task_id else {}
     was = {field.name: as_text(task.get(field.name)) for field in fields}
