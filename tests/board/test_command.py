@@ -245,6 +245,7 @@ def test_the_module_is_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert capsys.readouterr().out.startswith("task-board ")
 
 
+@pytest.mark.process
 def test_the_process_serves_this_machine_only_and_ends_with_a_signal(tmp_path: Path) -> None:
     agent = Agent(record_of("tasks-v1"), tmp_path)
     task_id = agent.create("Buy milk")

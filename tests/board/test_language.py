@@ -31,9 +31,10 @@ def test_every_language_has_every_message(code: str) -> None:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_every_language_names_the_same_values(code: str) -> None:
+    english = messages("en")
     for group, found in messages(code).items():
         for name, text in found.items():
-            assert {*re.findall(r"{\w*}", text)} == {*re.findall(r"{\w*}", messages("en")[group][name])}, name
+            assert {*re.findall(r"{\w*}", text)} == {*re.findall(r"{\w*}", english[group][name])}, name
 
 
 @pytest.mark.parametrize(("place", "code"), [*enumerate(LANGUAGES)])

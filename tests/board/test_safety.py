@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,11 +10,25 @@ from starlette.testclient import TestClient
 
 from task_board.web.app import BoardApp
 from task_board.web.safety import MAX_BODY
-from tests.board.board_client import PORT, Agent, BoardClient, events_of
+from tests.board.board_client import PORT, Agent, BoardClient, events_of, open_board
 
 PAGES = ("/", "/b/tasks-v1", "/b/tasks-v1/tasks", "/b/tasks-v1/task?id=1", "/b/tasks-v1/form?action=create", "/events")
 
 STYLE = f"http://127.0.0.1:{PORT}/static/board.css"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardClient]:
+    """The board over one empty list, which no test here changes."""
+    with open_board(tmp_path_factory.mktemp("board"), "tasks-v1") as board:
+        yield board
+
+
+@pytest.fixture
+def columns(shared: BoardClient) -> BoardClient:
+    """The board in a browser that has just opened the link."""
+    shared.enter()
+    return shared
 
 
 @pytest.fixture
@@ -146,8 +161,8 @@ def test_every_answer_forbids_what_the_page_does_not_need(columns: BoardClient, 
     assert headers["cache-control"] == "no-store"
 
 
-def test_pages_name_no_other_host_and_have_no_script_or_style_of_their_own(columns: BoardClient, lister: Agent) -> None:
-    text = columns.get().text + columns.get("/task", id=lister.create("Buy milk")).text
+def test_pages_name_no_other_host_and_have_no_script_or_style_of_their_own(tree: BoardClient, planner: Agent) -> None:
+    text = tree.get().text + tree.get("/task", id=planner.create("Buy milk")).text
     assert "http" not in text.replace('http-equiv="refresh"', "")
     assert "style=" not in text
     assert "<style" not in text
