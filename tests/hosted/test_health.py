@@ -11,6 +11,7 @@ import pytest
 from starlette.requests import Request
 
 from task_core.errors import StoreUnreadable
+from task_hosted.service import health as health_module
 from task_hosted.service.health import ReplicaHealth
 from tests.core.listening import Clock, until
 from tests.hosted.service import Moment, Site, hosting
@@ -105,7 +106,10 @@ async def test_a_replica_that_is_about_to_end_is_not_ready(tasks_v1: ServerRecor
 
 
 @pytest.mark.requirement("HO-7")
-async def test_however_often_it_is_asked_the_database_is_looked_at_twice_a_second() -> None:
+async def test_however_often_it_is_asked_the_database_is_polled_twice_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(health_module, "_ANSWER_SECONDS", 60)  # a busy machine is no fault here
     looks = list[float]()
     clock = Moment()
     health = ReplicaHealth(lambda: looks.append(clock.seconds), clock)

@@ -40,8 +40,8 @@ async def token_with_another_task(site: Site, *ids: str) -> str:
     raise AssertionError
 
 
-@pytest.mark.requirement("HO-3", "TOOL-6")
-async def test_a_tenant_sees_its_own_tasks_and_no_others(site: Site) -> None:
+@pytest.mark.requirement("HO-3", "TOOL-6", "RES-7", "EN-21")
+async def test_a_tenant_sees_its_own_tasks_and_nothing_of_others(site: Site) -> None:
     for user in ("ada", "bob"):
         async with site.client(user) as client:
             made = await client.call_tool(site.record.create, {site.record.text: f"of {user}"})
@@ -49,12 +49,15 @@ async def test_a_tenant_sees_its_own_tasks_and_no_others(site: Site) -> None:
     assert await site.texts("ada") == ["of ada"]
     assert await site.texts("bob") == ["of bob"]
     assert await site.texts("eve") == []
+    await check_foreign_ids(site)
+    await check_resources(site)
+    await check_tokens_of_changes(site)
 
 
-@pytest.mark.requirement("HO-3")
-async def test_a_foreign_id_gets_the_same_answer_as_an_unknown_one_byte_for_byte(site: Site) -> None:
+async def check_foreign_ids(site: Site) -> None:
+    """Check that a foreign id gets the same answer as an unknown one, byte for byte."""
     record = site.record
-    foreign = await site.create("ada")
+    foreign = await site.create("ada of ids")
     unknown = unknown_id(foreign)
     token = await token_with_another_task(site, foreign, unknown)
     for tool, sample in record.calls.items():
@@ -62,16 +65,16 @@ async def test_a_foreign_id_gets_the_same_answer_as_an_unknown_one_byte_for_byte
             answers = [await site.call(token, tool, **record.call(tool, task_id)) for task_id in (foreign, unknown)]
             assert answers[0]["error"]["code"] == "TaskNotFound"
             assert masked(answers[0], foreign) == masked(answers[1], unknown)
-    assert await site.texts("ada") == ["a task"]
+    assert await site.texts("ada of ids") == ["a task"]
 
 
-@pytest.mark.requirement("HO-3", "RES-7")
-async def test_resources_and_completions_show_nothing_of_another_tenant(site: Site) -> None:
-    foreign = await site.create("ada", "a secret")
+async def check_resources(site: Site) -> None:
+    """Check that resources and completions show nothing of another tenant."""
+    foreign = await site.create("ada of resources", "a secret")
 
     async def ask(method: str, params: Mapping[str, JsonValue]) -> dict[str, Any]:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        answer: dict[str, Any] = (await site.post(body, site.authority.token("bob"))).json()
+        answer: dict[str, Any] = (await site.post(body, site.authority.token("bob of resources"))).json()
         return answer
 
     unknown = unknown_id(foreign)
@@ -87,12 +90,12 @@ async def test_resources_and_completions_show_nothing_of_another_tenant(site: Si
     assert completed["result"]["completion"]["values"] == []
 
 
-@pytest.mark.requirement("HO-3", "EN-21")
-async def test_a_token_of_changes_is_worth_nothing_to_another_tenant(site: Site) -> None:
-    ada, bob = (site.authority.token(user) for user in ("ada", "bob"))
-    await site.create("bob")
+async def check_tokens_of_changes(site: Site) -> None:
+    """Check that a token of changes is worth nothing to another tenant."""
+    ada, bob = (site.authority.token(user) for user in ("ada of changes", "bob of changes"))
+    await site.create("bob of changes")
     since = (await site.call(ada, "list_changes"))["token"]
-    await site.create("ada", "a secret")
+    await site.create("ada of changes", "a secret")
     answer = await site.call(bob, "list_changes", since=since)
     assert "secret" not in json.dumps(answer)
     fresh = (await site.call(ada, "list_changes", since=since))["token"]

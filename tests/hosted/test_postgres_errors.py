@@ -121,7 +121,7 @@ def test_a_unit_whose_commit_was_not_answered_is_unknown_until_the_server_has_sa
     proxy: Proxy, pool: Pool, direct: Store[Card], tmp_path: Path, state: str
 ) -> None:
     begin(direct)
-    store = open_one(pool, tmp_path, lock_seconds=1)
+    store = open_one(pool, tmp_path, lock_seconds=0.4)
     refused, _ = refuse("SELECT 1 FROM commits", Refusal(state), times=1000)
 
     def plan(step: Step) -> Fate:
@@ -139,7 +139,7 @@ def test_a_unit_that_is_ended_again_and_again_fails_once_the_wait_for_the_list_i
     proxy: Proxy, pool: Pool, direct: Store[Card], tmp_path: Path, state: str
 ) -> None:
     begin(direct)
-    impatient = open_one(pool, tmp_path, lock_seconds=1)
+    impatient = open_one(pool, tmp_path, lock_seconds=0.4)
     for text in ("SELECT document, parent", "COMMIT"):
         proxy.plan, refused = refuse(text, Refusal(state, is_fatal=state == "57P01"), times=1000)
         with pytest.raises(StoreWriteFailed):

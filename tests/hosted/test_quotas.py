@@ -12,8 +12,8 @@ from tests.servers import NEW_TEXT, ServerRecord
 
 
 @pytest.mark.requirement("HO-4")
-async def test_a_tenant_may_keep_just_as_many_tasks_as_its_quota(served: tuple[ServerRecord, str]) -> None:
-    record, store = served
+async def test_a_tenant_may_keep_just_as_many_tasks_as_its_quota(tasks_v1: ServerRecord, store: str) -> None:
+    record = tasks_v1
     async with hosting(record, store, quota_tasks=3) as site:
         made = [await site.create("ada") for _ in range(3)]
         token = site.authority.token("ada")

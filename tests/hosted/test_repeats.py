@@ -45,47 +45,39 @@ async def create(site: Site, key: object, text: str = "once", user: str = "ada")
     return await site.call_with(meta, site.authority.token(user), site.record.create, **{site.record.text: text})
 
 
-@pytest.mark.requirement("HO-6")
+@pytest.mark.requirement("HO-6", "HO-3")
 async def test_a_repeated_call_is_carried_out_once_and_answered_again_by_any_replica(sites: list[Site]) -> None:
     first = await create(sites[0], "key")
     assert "error" not in first
     assert [await create(site, "key") for site in (*sites, *sites)] == [first] * 4
+    refused = await create(sites[1], "key", "something else")
+    assert refused["error"]["code"] == "InvalidArguments"
+    assert [field["path"] for field in refused["error"]["details"]["fields"]] == [f"_meta.{KEY}"]
     assert await sites[0].texts("ada") == ["once"]
     other = await create(sites[1], "another key")
     assert sites[0].record.task_id(other) != sites[0].record.task_id(first)
+    assert await create(sites[0], "key", user="bob") != first
+    assert await sites[0].texts("bob") == ["once"]
+    answers = await asyncio.gather(*(create(sites[number % 2], "key", user="eve") for number in range(12)))
+    assert all(answer == answers[0] for answer in answers)
+    assert await sites[0].texts("eve") == ["once"]
 
 
 @pytest.mark.requirement("HO-6")
-async def test_every_tool_that_changes_tasks_can_be_repeated(each_pair: list[Site]) -> None:
-    record, token = each_pair[0].record, each_pair[0].authority.token("ada")
-    made = await each_pair[0].create("ada")
+async def test_every_tool_that_changes_tasks_can_be_repeated_and_no_error_is_kept(each_pair: list[Site]) -> None:
+    first, second = each_pair
+    record, token = first.record, first.authority.token("ada")
+    made = await first.create("ada")
+    unknown = await first.call_with({KEY: "key"}, token, record.update, **record.call(record.update, made[:-1]))
+    assert unknown["error"]["code"] == "TaskNotFound"
+    changed = await first.call_with({KEY: "key"}, token, record.update, **record.call(record.update, made))
+    assert "error" not in changed
+    assert await second.texts("ada") == [NEW_TEXT]
     for tool, sample in record.calls.items():
         arguments = record.call(tool, made) if MADE in sample.values() else record.call(tool)
         answers = [await site.call_with({KEY: tool}, token, tool, **arguments) for site in each_pair]
         assert answers[0] == answers[1]
         assert "error" not in answers[0]
-
-
-@pytest.mark.requirement("HO-6")
-async def test_calls_at_once_with_one_key_are_one_call(sites: list[Site]) -> None:
-    answers = await asyncio.gather(*(create(sites[number % 2], "key") for number in range(12)))
-    assert all(answer == answers[0] for answer in answers)
-    assert await sites[0].texts("ada") == ["once"]
-
-
-@pytest.mark.requirement("HO-6")
-async def test_a_key_of_another_call_is_refused(sites: list[Site]) -> None:
-    await create(sites[0], "key")
-    refused = await create(sites[1], "key", "something else")
-    assert refused["error"]["code"] == "InvalidArguments"
-    assert [field["path"] for field in refused["error"]["details"]["fields"]] == [f"_meta.{KEY}"]
-    assert await sites[0].texts("ada") == ["once"]
-
-
-@pytest.mark.requirement("HO-6", "HO-3")
-async def test_the_same_key_of_another_tenant_is_another_call(sites: list[Site]) -> None:
-    assert await create(sites[0], "key") != await create(sites[0], "key", user="bob")
-    assert await sites[0].texts("bob") == ["once"]
 
 
 @pytest.mark.requirement("HO-6")
@@ -96,17 +88,6 @@ async def test_a_key_of_another_form_is_refused(tasks_v1: ServerRecord, sqlite: 
             assert refused["error"]["code"] == "InvalidArguments"
         assert await site.texts("ada") == []
         assert "error" not in await create(site, "k" * 200)
-
-
-@pytest.mark.requirement("HO-6")
-async def test_an_error_is_not_kept(sites: list[Site]) -> None:
-    record, token = sites[0].record, sites[0].authority.token("ada")
-    made = await sites[0].create("ada")
-    unknown = await sites[0].call_with({KEY: "key"}, token, record.update, **record.call(record.update, made[:-1]))
-    assert unknown["error"]["code"] == "TaskNotFound"
-    changed = await sites[0].call_with({KEY: "key"}, token, record.update, **record.call(record.update, made))
-    assert "error" not in changed
-    assert await sites[1].texts("ada") == [NEW_TEXT]
 
 
 # The store

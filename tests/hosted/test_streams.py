@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 from typing import Final
 
@@ -22,28 +22,41 @@ LEEWAY_SECONDS: Final = 30
 """Most seconds that clocks may differ (HO-2)."""
 
 
-@pytest.fixture
-async def sites(tasks_v1: ServerRecord, store: str) -> AsyncIterator[list[Site]]:
-    """Yield two replicas."""
+@asynccontextmanager
+async def two_replicas(record: ServerRecord, store: str) -> AsyncIterator[list[Site]]:
     authority = Authority()
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(hosting(tasks_v1, store, authority, streams=2)) for _ in range(2)]
+        yield [await stack.enter_async_context(hosting(record, store, authority, streams=2)) for _ in range(2)]
+
+
+@pytest.fixture
+async def pair(tasks_v1: ServerRecord, store: str) -> AsyncIterator[list[Site]]:
+    """Yield two replicas on each engine."""
+    async with two_replicas(tasks_v1, store) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def sites(tasks_v1: ServerRecord, sqlite: str) -> AsyncIterator[list[Site]]:
+    """Yield two replicas."""
+    async with two_replicas(tasks_v1, sqlite) as opened:
+        yield opened
 
 
 @pytest.mark.requirement("HO-3", "HO-5", "EN-20")
 async def test_news_of_another_replica_comes_with_the_next_look_and_none_of_another_tenant(
-    sites: list[Site], monkeypatch: pytest.MonkeyPatch
+    pair: list[Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = await sites[0].create("ada")
+    mine = await pair[0].create("ada")
     clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
-    async with sites[0].listening("ada", f"tasks://{mine}") as ada, sites[0].listening("bob") as bob:
-        token = sites[1].authority.token("ada")
-        await sites[1].call(token, "update_task", id=mine, title="changed elsewhere")
+    async with pair[0].listening("ada", f"tasks://{mine}") as ada, pair[0].listening("bob") as bob:
+        token = pair[1].authority.token("ada")
+        await pair[1].call(token, "update_task", id=mine, title="changed elsewhere")
         await let_others_run()
         assert ada.changed == []
         await clock.move(1.0)
         await until(lambda: f"tasks://{mine}" in ada.changed)
-        await sites[0].call(token, "update_task", id=mine, title="changed here")
+        await pair[0].call(token, "update_task", id=mine, title="changed here")
         await until(lambda: ada.changed.count(f"tasks://{mine}") == 2)
         await clock.move(1.0)
         await let_others_run()

@@ -33,9 +33,7 @@ def make_parser(name: str, entry: str, action: str) -> argparse.ArgumentParser:
     parser.add_argument("--name", type=_name, default=entry, help="name of the entry (default: %(default)s)")
     meaning = "also add a section about the server to this file of the project"
     if not is_install:
-        meaning = (
-            "also remove the section about the server from this file of the project, or from both if none is named"
-        )
+        meaning = "also remove the section about the server from this file of the project; without a name, from both"
     files = "|".join(GUIDES)
     parser.add_argument("--agents-file", nargs="?", const="", choices=("", *GUIDES), metavar=files, help=meaning)
     if is_install:

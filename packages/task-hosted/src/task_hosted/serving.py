@@ -50,8 +50,7 @@ def load_hosted(
 ) -> HostedServer:
     """Return the hosted server of ``program``; ``keys`` are those of the issuer.
 
-    Raises:
-        BadSettings: a setting is not for a hosted server.
+    It raises ``BadSettings`` if a setting is not for a hosted server.
     """
     _check(settings)
 

@@ -100,11 +100,7 @@ class Cluster:
         self._asked_at = -_TRUST_SECONDS
 
     def connect(self, connect: Callable[[_Place], PostgresConnection]) -> PostgresConnection:
-        """Ask all servers at the same time, and return the connection to the primary.
-
-        Raises:
-            psycopg.Error: no server takes writes.
-        """
+        """Ask all servers at once and return the connection to the primary, or raise ``psycopg.Error``."""
         self._asked_at = monotonic()  # nobody else needs to ask meanwhile
         threads = ThreadPoolExecutor(len(self._places))
         asked = [threads.submit(_ask, connect, place) for place in self._places]

@@ -26,7 +26,6 @@ another code, so texts can be compared and searched in their stored form."""
 
 _PACKED: Final = str.maketrans(_CODES)
 _UNPACKED: Final = {code: character for character, code in _CODES.items()}
-_ANY: Final = re.compile("[\x00\x01\x02]")
 _ANY_CODE: Final = re.compile("[\x01\x02]{4}")
 
 _LEAST, _MOST = -(2**63), 2**63
@@ -43,9 +42,7 @@ def translate(statement: str) -> str:
 def pack(parameters: Parameters) -> Parameters:
     """Return ``parameters`` as they are stored.
 
-    Raises:
-        OverflowError: a number has more than 64 bits.
-        UnicodeEncodeError: a text has half a character.
+    It raises ``OverflowError`` for a number of more than 64 bits, and ``UnicodeEncodeError`` for half a character.
     """
     return {name: _pack(value) for name, value in parameters.items()}
 
@@ -54,9 +51,8 @@ def _pack(value: object) -> object:
     if isinstance(value, int) and not _LEAST <= value < _MOST:
         raise OverflowError("a number does not fit 64 bits")
     if isinstance(value, str):
-        if not value.isascii():
-            value.encode()
-        return value.translate(_PACKED) if _ANY.search(value) else value
+        value.encode()
+        return value.translate(_PACKED)
     return value
 
 

@@ -48,14 +48,10 @@ class Pool:
         self._is_checked = False
         self._cluster = find_cluster(split_url(url)[0])
 
-    def join(self, user: object) -> None:
-        """Keep the connections open, or open them, until ``user`` leaves."""
-        self._open(user)
-
     def take(self, user: object) -> PostgresConnection | None:
         """Return an idle connection, or None if there is none after a moment, or if it led to an earlier primary."""
         with suppress(PoolTimeout, PoolClosed):
-            pool = self._open(user)
+            pool = self.open(user)
             connection = pool.getconn(_SLICE)
             connection.home = pool
             if self._cluster is None or self._cluster.is_primary(connection, self._ask):
@@ -100,7 +96,8 @@ class Pool:
         if pool is not None:
             pool.close(_CLOSE_SECONDS)
 
-    def _open(self, user: object) -> ConnectionPool[PostgresConnection]:
+    def open(self, user: object) -> ConnectionPool[PostgresConnection]:
+        """Keep the connections open, or open them, until ``user`` leaves."""
         with self._guard:
             self._users.add(user)
             if self._pool is None:

@@ -133,7 +133,7 @@ class HostedServer:
     @asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
         if self.pool:
-            self.pool.join(self)
+            self.pool.open(self)
         async with self._tenants.run():
             yield
         if self.pool:

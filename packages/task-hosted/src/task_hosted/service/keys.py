@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -68,11 +68,7 @@ class IssuerKeys:
         self._fetching: asyncio.Future[None] | None = None
 
     async def find(self, name: str) -> jwt.PyJWK | None:
-        """Return the key with this name, or None if the issuer has no such key.
-
-        Raises:
-            IssuerUnreachable: no key is known yet.
-        """
+        """Return the key with this name or None; raise ``IssuerUnreachable`` if no key of the issuer is known yet."""
         now = self._clock()
         is_known = name in self._keys
         since_try = now - self._tried_at
@@ -114,17 +110,14 @@ class IssuerKeys:
             except jwt.PyJWKClientConnectionError as error:
                 problem = error
                 continue
-            return self._read_address(url, metadata)
+            if metadata.get("issuer") != self._issuer:
+                raise ValueError(f"the metadata at {url} is that of another issuer")
+            address = str(metadata.get("jwks_uri"))
+            parts = urlsplit(self._issuer)
+            if not address.startswith(("https://", f"{parts.scheme}://{parts.netloc}/")):
+                raise ValueError(f"the metadata at {url} has keys at an address that is not https")
+            return address
         raise ValueError(f"{self._issuer} has no metadata: {problem}")
-
-    def _read_address(self, url: str, metadata: dict[str, Any]) -> str:
-        if metadata.get("issuer") != self._issuer:
-            raise ValueError(f"the metadata at {url} is that of another issuer")
-        address = str(metadata.get("jwks_uri"))
-        parts = urlsplit(self._issuer)
-        if not address.startswith(("https://", f"{parts.scheme}://{parts.netloc}/")):
-            raise ValueError(f"the metadata at {url} has keys at an address that is not https")
-        return address
 
 
 def _may_verify(key: jwt.PyJWK) -> bool:

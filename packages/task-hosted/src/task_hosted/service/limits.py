@@ -52,8 +52,7 @@ class Limits:
     def admit(self, tenant: str, *, is_stream: bool) -> Iterator[None]:
         """Count one request of a tenant while the block lasts, including its body.
 
-        Raises:
-            Refusal: there are too many.
+        It raises ``Refusal`` if there are too many.
         """
         usage = self._find(tenant)
         self._take_turn(usage)
@@ -66,11 +65,7 @@ class Limits:
 
     @contextmanager
     def occupy(self, *, is_stream: bool) -> Iterator[None]:
-        """Count one request of the replica while the block lasts.
-
-        Raises:
-            Refusal: there are too many.
-        """
+        """Count one request of the replica while the block lasts, or raise ``Refusal`` if there are too many."""
         if not is_stream and self.calls >= MAX_CALLS:
             raise make_refusal(503, "The server is busy: try again in a moment.", 1)
         with _count(self, "streams" if is_stream else "calls"):

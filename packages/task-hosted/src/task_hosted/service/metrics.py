@@ -75,8 +75,7 @@ class Metrics(Observer):
     def publish(self) -> None:
         """Serve ``/metrics`` on the port, for this machine only, from a separate thread.
 
-        Raises:
-            BadSettings: the port cannot be used.
+        It raises ``BadSettings`` if the port cannot be used.
         """
         try:
             server, _ = start_http_server(self._port, "127.0.0.1", self.registry)

@@ -60,8 +60,7 @@ class Tenants:
     async def use(self, name: str) -> AsyncIterator[StreamableHTTPSessionManager]:
         """Keep the server of a tenant while the block lasts, and yield its session manager.
 
-        Raises:
-            Refusal: every server that is kept is in use.
+        It raises ``Refusal`` if every server that is kept is in use.
         """
         tenant = self._kept.get(name) or self._add(name)
         self._kept.move_to_end(name)
