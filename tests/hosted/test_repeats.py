@@ -170,7 +170,7 @@ def test_a_list_keeps_so_many_answers_and_no_more(
 def test_a_call_that_cannot_be_saved_is_not_answered(tmp_path: Path) -> None:
     store = open_shared(tmp_path, Engine("sqlite"))
     store.check_growth = Quota(0, 1_000).check
-    with pytest.raises(QuotaExceeded, match="^This list may hold 0 tasks, and would have 1; remove or shorten "):
+    with pytest.raises(QuotaExceeded, match=r"^This list may hold 0 tasks, and would have 1; remove or shorten "):
         carry_out_once(store, "key", "digest", lambda: add_and_answer(store, "a"))
     store.check_growth = Quota(1, 1_000).check
     assert carry_out_once(store, "key", "digest", lambda: "done") == "done"

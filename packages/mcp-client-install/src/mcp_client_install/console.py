@@ -48,8 +48,7 @@ class Console:
     def carry_out(self, plans: Mapping[Path, Plan]) -> set[Path]:
         """Show the changes of files, ask, and make them; return the files, without links, of which it was not possible.
 
-        Raises:
-            InstallFailed: there was nobody to ask, or they did not agree.
+        It raises ``InstallFailed`` if there was nobody to ask, or they did not agree.
         """
         changes: dict[Path, Change] = {}
         seen, refused = set[Path](), set[Path]()

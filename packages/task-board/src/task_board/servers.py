@@ -48,10 +48,8 @@ def _has_actions(package: str) -> bool:
 def open_stores(named: Sequence[str], servers: Mapping[str, str]) -> tuple[list[BoardStore], list[str]]:
     """Return the stores that are ``named``, ``SERVER`` or ``SERVER=PATH``; otherwise those in the environment.
 
-    The other result has a line for each server that was left out, with the reason.
-
-    Raises:
-        BadSettings: there is no such server, its settings are bad, or no store is left.
+    The other result has a line for each server that was left out, with the reason. It raises ``BadSettings`` if there
+    is no such server, its settings are bad, or no store is left.
     """
     stores: list[BoardStore] = []
     left_out: list[str] = []

@@ -26,11 +26,7 @@ _TALKATIVE: Final = "mcp"
 
 
 def serve_hosted(program: Program, log_level: str | None, host: str, port: int) -> None:
-    """Serve one server for each tenant until a signal comes.
-
-    Raises:
-        BadSettings: a setting is missing, bad, or not for a hosted server; or an address cannot be used.
-    """
+    """Serve one server for each tenant until a signal comes, or raise ``BadSettings``."""
     settings = load_settings(program.settings_type())
     hosted = load_settings(HostedSettings)
     log_to_stderr(log_level or settings.log_level)

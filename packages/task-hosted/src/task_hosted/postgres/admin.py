@@ -26,8 +26,7 @@ _VITAL: Final = ("fsync", "full_page_writes")
 def migrate_database(settings: StoreSettings, role: str | None) -> str:
     """Create the tables or bring them up to date, let ``role`` use them, and return what was done.
 
-    Raises:
-        ConnectionError: the server refused, and nothing was changed; the message says why.
+    It raises ``ConnectionError``, whose message says why, if the server refused; then nothing was changed.
     """
     try:
         with connect_once(settings.address.url) as connection:

@@ -161,8 +161,7 @@ def _make_names(settings: HostedSettings) -> AllowedNames:
 def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: int) -> None:
     """Serve at ``http://host:port``, with the path of the public URL, until SIGTERM, SIGINT or SIGHUP comes.
 
-    Raises:
-        BadSettings: an address cannot be used.
+    It raises ``BadSettings`` if an address cannot be used.
     """
     _allow_many_connections()
     if server.metrics:
