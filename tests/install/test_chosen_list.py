@@ -15,7 +15,7 @@ from tests.servers import program_of
 def write_entry(path: Path, name: str, command: str, **variables: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     found = json.loads(path.read_text("utf-8")) if path.exists() else {"mcpServers": {}}
-    found["mcpServers"][name] = {"command": command, "args": [], "env": variables}
+    found["mcpServers"][name] = {"command": command, "args": list[str](), "env": variables}
     path.write_text(json.dumps(found), "utf-8")
 
 
