@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cortex_backend.backend_fixture import PROBLEM, BackendFixture
+from tests.cortex_backend.backend_fixture import PROBLEM, BackendFixture, Description, PreparedData
 
 pytestmark = pytest.mark.requirement("CX-27")
 
@@ -22,8 +22,13 @@ PUBLIC: Final = {"/healthz", "/readyz", "/openapi.json", "/auth/login", "/auth/t
 
 
 @pytest.fixture
-def published(backend: BackendFixture) -> Mapping[str, Any]:
-    return backend.description.document
+def description(sqlite_template: tuple[Path, PreparedData]) -> Description:
+    return sqlite_template[1].description
+
+
+@pytest.fixture
+def published(description: Description) -> Mapping[str, Any]:
+    return description.document
 
 
 @pytest.mark.long  # FastAPI and pydantic of other versions, such as the lowest, describe the same with other words
@@ -39,22 +44,22 @@ def test_it_is_of_the_version_with_json_schema(published: Mapping[str, Any]) -> 
     assert published["info"]["title"]
 
 
-def test_every_operation_has_a_name_of_its_own(backend: BackendFixture) -> None:
-    names = Counter(operation["operationId"] for _, _, operation in backend.description.operations())
+def test_every_operation_has_a_name_of_its_own(description: Description) -> None:
+    names = Counter(operation["operationId"] for _, _, operation in description.operations())
     assert [name for name, count in names.items() if count > 1] == []
     assert all(name.isidentifier() for name in names)
 
 
-def test_every_operation_lists_the_statuses_that_all_have(backend: BackendFixture) -> None:
-    for method, path, operation in backend.description.operations():
+def test_every_operation_lists_the_statuses_that_all_have(description: Description) -> None:
+    for method, path, operation in description.operations():
         statuses = operation["responses"].keys()
         needed = set() if path in PUBLIC else {"401", "429"}
         needed |= {"413", "415"} if "requestBody" in operation else set()
         assert needed <= statuses, (method, path, needed - statuses)
 
 
-def test_every_error_is_described_as_a_problem(backend: BackendFixture) -> None:
-    for method, path, operation in backend.description.operations():
+def test_every_error_is_described_as_a_problem(description: Description) -> None:
+    for method, path, operation in description.operations():
         for status, answer in operation["responses"].items():
             if status >= "400" and (path, status) != ("/auth/token", "400"):
                 assert list(answer["content"]) == [PROBLEM], (method, path, status)
@@ -71,9 +76,9 @@ def schemas(value: object) -> Iterator[Mapping[str, Any]]:
             yield from schemas(member)
 
 
-def test_bodies_are_closed_and_have_examples(backend: BackendFixture) -> None:
-    components = backend.description.document["components"]["schemas"]
-    for method, path, operation in backend.description.operations():
+def test_bodies_are_closed_and_have_examples(description: Description) -> None:
+    components = description.document["components"]["schemas"]
+    for method, path, operation in description.operations():
         for kind, content in operation.get("requestBody", {}).get("content", {}).items():
             schema = content["schema"]
             resolved = components[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
@@ -85,8 +90,8 @@ def test_bodies_are_closed_and_have_examples(backend: BackendFixture) -> None:
 
 
 @pytest.mark.requirement("CX-20")
-def test_every_parameter_of_a_path_is_named_after_its_resource(backend: BackendFixture) -> None:
-    words = {word for path in backend.description.document["paths"] for word in path.split("/") if "{" in word}
+def test_every_parameter_of_a_path_is_named_after_its_resource(description: Description) -> None:
+    words = {word for path in description.document["paths"] for word in path.split("/") if "{" in word}
     assert words == {"{project_id}", "{task_id}", "{user_id}", "{session_id}", "{invitation_id}"}
 
 

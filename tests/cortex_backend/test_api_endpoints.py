@@ -124,12 +124,12 @@ def test_a_request_of_the_table_answers_as_it_says(each_backend: BackendFixture)
             assert "content-type" not in answer.headers
 
 
-def test_a_request_that_cannot_be_done_answers_with_its_problem(each_backend: BackendFixture) -> None:
+def test_a_request_that_cannot_be_done_answers_with_its_problem(backend: BackendFixture) -> None:
     for row in BAD:
         body = row.body
         if body and body.get("project_id") == "{project}":
-            body = {**body, "project_id": each_backend.project}
-        as_problem(send(each_backend, row._replace(body=body)), row.status, row.code)
+            body = {**body, "project_id": backend.project}
+        as_problem(send(backend, row._replace(body=body)), row.status, row.code)
 
 
 def test_both_tables_have_every_operation_that_is_published(backend: BackendFixture) -> None:

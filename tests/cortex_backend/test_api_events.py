@@ -108,8 +108,7 @@ def test_events_are_oldest_first_and_numbered_without_a_gap_in_what_is_shown(bac
 
 
 @pytest.mark.requirement("CX-45")
-def test_everybody_sees_the_events_of_their_projects_and_logins_only(each_backend: BackendFixture) -> None:
-    backend = each_backend
+def test_everybody_sees_the_events_of_their_projects_and_logins_only(backend: BackendFixture) -> None:
     backend.stranger.new_task(backend.foreign_project)
     for person, other in ((backend.owner, backend.foreign_project), (backend.stranger, backend.project)):
         shown = person.get("/events?limit=500").json()["events"]

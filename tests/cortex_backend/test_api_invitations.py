@@ -46,8 +46,7 @@ def test_whoever_is_invited_is_a_member_once_they_accept(each_backend: BackendFi
 
 
 @pytest.mark.requirement("CX-26")
-def test_an_invitation_says_nothing_about_who_has_an_account(each_backend: BackendFixture) -> None:
-    backend = each_backend
+def test_an_invitation_says_nothing_about_who_has_an_account(backend: BackendFixture) -> None:
     with closing(CortexDatabase(backend.url)) as database:
         accounts = Accounts(database, Passwords(CHEAP), backend.clock)
         accounts.add("gone@example.com", "Gone", PASSWORD)

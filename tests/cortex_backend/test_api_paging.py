@@ -62,8 +62,7 @@ def test_without_a_filter_i_see_what_is_assigned_to_me_of_every_status(
     assert backend.owner.get("/tasks/").json() == {"tasks": [], "total": 0, "next_cursor": None}
 
 
-def test_filters_of_all_kinds_can_be_combined(each_backend: BackendFixture) -> None:
-    backend = each_backend
+def test_filters_of_all_kinds_can_be_combined(backend: BackendFixture) -> None:
     wanted = backend.owner.new_task(backend.project, "Straße reparieren", type="bug", priority="HIGH")["id"]
     backend.owner.new_task(backend.project, "Straße bauen", type="bug")
     backend.owner.new_task(backend.project, "Etwas anderes", type="bug", priority="HIGH")

@@ -15,8 +15,8 @@ from tests.cortex_backend.backend_fixture import BackendFixture
 
 pytestmark = pytest.mark.requirement("CX-98")
 
-MANY: Final = 20_000
-"""Tasks among which a page is sought."""
+MANY: Final = {"postgresql": 20_000, "sqlite": 5_000}
+"""Tasks among which a page is sought; PostgreSQL reads all of a small table."""
 
 PAGE: Final = 50
 
@@ -88,7 +88,8 @@ def steps_of_sqlite(engine: Engine, statement: str, parameters: Any) -> int:  # 
 
 def test_a_page_reads_as_many_rows_as_it_shows(each_backend: BackendFixture, engine: Engine) -> None:
     backend = each_backend
-    backend.add_tasks(MANY)
+    many = MANY[engine.dialect.name]
+    backend.add_tasks(many)
     with engine.begin() as connection:
         connection.exec_driver_sql("ANALYZE")
     for name in QUERIES:
@@ -96,7 +97,7 @@ def test_a_page_reads_as_many_rows_as_it_shows(each_backend: BackendFixture, eng
         cursor = backend.owner.get(path).json()["next_cursor"]
         with heard() as statements:
             page = backend.owner.get(f"{path}&cursor={quote(cursor)}").json()
-        assert (len(page["tasks"]), page["total"] >= MANY // 3) == (PAGE, True)
+        assert (len(page["tasks"]), page["total"] >= many // 3) == (PAGE, True)
         (listing,) = [found for found in statements if "ORDER BY tasks.id DESC" in found[0]]
         visited = visited_by_postgres if engine.dialect.name == "postgresql" else steps_of_sqlite
         assert visited(engine, *listing) <= 10 * PAGE

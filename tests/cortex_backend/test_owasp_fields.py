@@ -36,11 +36,15 @@ HOSTILE: Final = {
 def test_a_field_that_is_unknown_or_only_to_be_read_is_refused(backend: BackendFixture) -> None:
     task, project = f"/tasks/{backend.task}", f"/projects/{backend.project}"
     before = backend.owner.get(task).json(), backend.owner.get(project).json()
-    for field in [*READ_ONLY, *UNKNOWN]:
-        as_problem(backend.owner.patch(task, {"title": "New", field: 1}), 422, "InvalidArguments")
-        body = {"project_id": backend.project, "title": "New", field: 1}
-        as_problem(backend.owner.post("/tasks/", body), 422, "InvalidArguments")
-        as_problem(backend.owner.patch(project, {"name": "New", field: 1}), 422, "InvalidArguments")
+    wrong = dict.fromkeys([*READ_ONLY, *UNKNOWN], 1)
+    for answer in (
+        backend.owner.patch(task, {"title": "New", **wrong}),
+        backend.owner.post("/tasks/", {"project_id": backend.project, "title": "New", **wrong}),
+        backend.owner.patch(project, {"name": "New", **wrong}),
+    ):
+        errors = as_problem(answer, 422, "InvalidArguments")["errors"]
+        assert len(errors) == len(wrong)
+    as_problem(backend.owner.patch(task, {"title": "New", "role": 1}), 422, "InvalidArguments")
     for path, method in ((f"{project}/members/{backend.member.id}", "PUT"), (f"{project}/members", "POST")):
         body = {"role": "viewer", "email": "a@example.org", "is_admin": True}
         as_problem(backend.owner.send(method, path, json=body), 422, "InvalidArguments")
@@ -90,14 +94,15 @@ def test_who_is_not_an_owner_does_not_learn_more_of_others_than_name_and_role(ba
 @pytest.mark.requirement("CX-103", "CX-104")
 def test_hostile_text_comes_back_as_it_was_sent(each_backend: BackendFixture) -> None:
     backend = each_backend
-    for text in HOSTILE.values():
+    texts = [*HOSTILE.values()]
+    for text in (" ".join(texts[:8]), " ".join(texts[8:])):
         task = backend.owner.new_task(backend.project, text, description=f"{text}\n{text}")
         shown = backend.viewer.get(f"/tasks/{task['id']}")
         assert (shown.json()["title"], shown.json()["description"]) == (text, f"{text}\n{text}")
         assert shown.headers["content-type"] == "application/json"
         comment = backend.owner.post(f"/tasks/{task['id']}/comments", {"text": text}).json()
         assert comment["text"] == text
-    assert backend.viewer.get("/tasks/?assignee=any").json()["total"] == 1 + len(HOSTILE)
+    assert backend.viewer.get("/tasks/?assignee=any").json()["total"] == 3
 
 
 @pytest.mark.requirement("CX-101")
@@ -141,7 +146,7 @@ def test_there_is_no_page_for_people(backend: BackendFixture) -> None:
 
 @pytest.mark.requirement("CX-101")
 def test_an_answer_stays_within_a_mebibyte(backend: BackendFixture) -> None:
-    for _ in range(20):
+    for _ in range(14):
         backend.owner.new_task(backend.project, "𝒳" * 200, description="𝒳" * 20_000)
     answer = backend.owner.get("/tasks/?assignee=any&limit=100")
     assert len(answer.content) <= 2**20
@@ -151,7 +156,7 @@ def test_an_answer_stays_within_a_mebibyte(backend: BackendFixture) -> None:
         if body["next_cursor"] is None:
             break
         body = json.loads(backend.owner.get(f"/tasks/?assignee=any&limit=100&cursor={body['next_cursor']}").content)
-    assert shown == 21
+    assert shown == 15
 
 
 def test_a_token_is_never_in_a_problem(backend: BackendFixture) -> None:

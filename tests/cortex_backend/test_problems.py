@@ -91,7 +91,7 @@ def test_a_limit_is_not_a_matter_of_who_asks() -> None:
 
 
 @pytest.mark.requirement("CX-23")
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.text(min_size=1), st.just("Field required")), min_size=1, max_size=25))
 def test_a_problem_repeats_little_of_the_request_and_nothing_invisible(errors: list[tuple[str, str]]) -> None:
     problem = problems.invalid_arguments(errors)

@@ -38,6 +38,7 @@ def services(sqlite_copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
 
 
 @pytest.mark.requirement("CX-22")
+@settings(max_examples=25)
 @given(key=st.integers(1, 2**31 - 1), scope=st.text())
 def test_a_cursor_yields_its_key_in_its_own_list_only(key: int, scope: str) -> None:
     cursor = encode_cursor(key, scope)
@@ -48,6 +49,7 @@ def test_a_cursor_yields_its_key_in_its_own_list_only(key: int, scope: str) -> N
 
 
 @pytest.mark.requirement("CX-22")
+@settings(max_examples=40)
 @given(st.text(), st.integers(0, 27), st.characters())
 def test_a_damaged_cursor_is_refused(text: str, place: int, char: str) -> None:
     cursor = encode_cursor(1_000_000, "tasks")
@@ -91,7 +93,7 @@ def test_pages_of_a_growing_list_show_what_was_there_once(limit: int, added: lis
 
 @pytest.mark.requirement("CX-96")
 @given(st.lists(st.sampled_from([10, 50_000, 120_000, 400_000]), min_size=1, max_size=12))
-@settings(deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_page_ends_before_it_is_too_large_and_goes_on_with_the_next_entry(sizes: list[int]) -> None:
     page = make_page(
         [Seen(Entry(id=number, text="é" * (size // 2))) for number, size in enumerate(sizes, 1)],
