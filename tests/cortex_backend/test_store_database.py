@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from cortex_backend import database as database_module
 from cortex_backend.database import CortexDatabase, DatabaseRefused
 from cortex_backend.migrations import REVISIONS, make_alembic_config
-from cortex_backend.models import CounterRow, TableBase
+from cortex_backend.models import CounterRow, EventRow
 from tests.core.notes import in_background
 from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
 from tests.cortex_backend.service_fixture import ServiceFixture, open_services
@@ -121,7 +121,7 @@ def test_the_migrations_lead_to_the_tables_of_the_code(empty: str) -> None:
         database.check_schema()
         database.migrate()
         with database.read() as session:
-            assert compare_metadata(MigrationContext.configure(session.connection()), TableBase.metadata) == []
+            assert compare_metadata(MigrationContext.configure(session.connection()), EventRow.metadata) == []
 
 
 @pytest.mark.requirement("CX-40")

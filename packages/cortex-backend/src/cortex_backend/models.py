@@ -25,7 +25,6 @@ __all__ = [
     "MembershipRow",
     "ProjectRow",
     "SessionRow",
-    "TableBase",
     "TaskRow",
     "UserRow",
 ]

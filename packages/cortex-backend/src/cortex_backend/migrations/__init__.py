@@ -7,7 +7,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
 
-from cortex_backend.models import TableBase
+from cortex_backend.models import EventRow
 
 __all__ = ["REVISIONS", "make_alembic_config", "migrate_schema"]
 
@@ -45,7 +45,7 @@ def migrate_schema(connection: Connection, found: str | None) -> None:
     if found is not None:
         command.upgrade(config, "head")
         return
-    TableBase.metadata.create_all(connection)
+    EventRow.metadata.create_all(connection)
     for statement in ("INSERT INTO counters (name, value) VALUES ('events', 0)", *_GUARDS[connection.dialect.name]):
         connection.execute(text(statement))
     command.stamp(config, "head")

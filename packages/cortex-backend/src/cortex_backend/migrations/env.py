@@ -2,9 +2,9 @@
 
 from alembic import context
 
-from cortex_backend.models import TableBase
+from cortex_backend.models import EventRow
 
 __all__: list[str] = []
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=TableBase.metadata)
+context.configure(connection=context.config.attributes["connection"], target_metadata=EventRow.metadata)
 context.run_migrations()

@@ -56,28 +56,30 @@ class Logins:
 
     def log_in(self, email: str, password: str, device: str, address: str) -> TokenAnswer:
         """Return the tokens of a new session on ``device``; raise ``InvalidCredentials`` or ``TooManyRequests``."""
-        now = self._clock()
-        token = RefreshToken.new()
         with self._checked(email, password, address) as (db, user):
-            if user is not None:
-                for old in live_sessions(db, user.id, now)[MAX_SESSIONS - 1 :]:
-                    end_session(db, old, EventKind.SESSION_REVOKED, now)
-                session = SessionRow(
-                    id=token.session_id,
-                    user_id=user.id,
-                    device=device,
-                    created_at=now,
-                    used_at=now,
-                    ends_at=now + LIFETIME,
-                    generation=token.generation,
-                    refresh_hash=token.digest,
-                )
-                add_row(db, session)
-                add_events(db, Caller(user.id, session.id), now, NewEvent(EventKind.LOGIN))
-                answer = self._tokens_for(session, user, token, now)
-        if user is None:
+            answer = None if user is None else self._begin(db, user, device)
+        if answer is None:
             raise Problem("InvalidCredentials")
         return answer
+
+    def _begin(self, db: Session, user: UserRow, device: str) -> TokenAnswer:
+        now = self._clock()
+        token = RefreshToken.new()
+        for old in live_sessions(db, user.id, now)[MAX_SESSIONS - 1 :]:
+            end_session(db, old, EventKind.SESSION_REVOKED, now)
+        session = SessionRow(
+            id=token.session_id,
+            user_id=user.id,
+            device=device,
+            created_at=now,
+            used_at=now,
+            ends_at=now + LIFETIME,
+            generation=token.generation,
+            refresh_hash=token.digest,
+        )
+        add_row(db, session)
+        add_events(db, Caller(user.id, session.id), now, NewEvent(EventKind.LOGIN))
+        return self._tokens_for(session, user, token, now)
 
     @contextmanager
     def _checked(self, email: str, password: str, address: str) -> Iterator[tuple[Session, UserRow | None]]:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, CursorResult, Select, Update, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import CursorResult, Select, Update, func, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql import ColumnExpressionArgument
 
-from cortex_backend.models import ProjectRow, TableBase, TaskRow
+from cortex_backend.models import ProjectRow, TaskRow
+from cortex_backend.table_base import TableBase
 
 __all__ = ["Listing", "add_row", "change_row", "changes_one", "count_rows", "list_rows"]
 
@@ -20,7 +21,7 @@ class Listing(NamedTuple, Generic[SeenT]):
 
     kind: Callable[..., SeenT]
     query: "Select[*tuple[Any, ...]]"
-    key: ColumnElement[int]
+    key: InstrumentedAttribute[int]
 
 
 def list_rows(session: Session, listing: Listing[SeenT], after: int, limit: int) -> tuple[list[SeenT], int]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
@@ -21,8 +21,6 @@ _FRAME: Final = 1_000
 
 _CURSOR: Final = re.compile(r"([1-9][0-9]{0,9})-([0-9a-f]{16})")
 """The key after which a page continues, and a digest that binds it to the list of the page."""
-
-_Row = TypeVar("_Row", bound=Any)
 
 
 class Page(NamedTuple):
@@ -49,7 +47,7 @@ def encode_cursor(key: int, scope: str) -> str:
 
 
 def read_page(
-    session: Session, query: PageQuery, scope: str, listing: Listing[_Row], view: Callable[[_Row], BaseModel]
+    session: Session, query: PageQuery, scope: str, listing: Listing[Any], view: Callable[[Any], BaseModel]
 ) -> Page:
     """Return the page of a list that ``query`` asks for; ``scope`` is the name of the list in its cursors."""
     rows, total = list_rows(session, listing, read_key(query.cursor, scope) or 0, query.limit + 1)
@@ -57,12 +55,12 @@ def read_page(
 
 
 def make_page(
-    rows: Sequence[_Row],
+    rows: Sequence[Any],
     limit: int,
     *,
     total: int,
     scope: str,
-    view: Callable[[_Row], BaseModel],
+    view: Callable[[Any], BaseModel],
 ) -> Page:
     """Return a page of the first ``limit`` of ``rows``, or fewer if they are too large together; one fits always."""
     entries: list[str] = []
