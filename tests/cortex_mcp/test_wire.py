@@ -146,18 +146,6 @@ def test_a_call_that_is_cancelled_on_the_wire_leaves_no_process(ctx: CtxFixture)
         assert client.call("list_tasks")["isError"] is False
 
 
-@pytest.mark.requirement("CX-92")
-def test_the_process_that_follows_events_ends_with_the_server_even_if_that_is_killed(ctx: CtxFixture) -> None:
-    with LineClient("legacy", MODULE, environment(ctx)) as client:
-        client.request("resources/subscribe", {"uri": "tasks://list"})
-        wait_until(lambda: ctx.calls)
-        ctx.event(id=1, task_id=42, kind="commented")
-        assert client.receive()["method"] == "notifications/resources/updated"
-        client.process.kill()
-        wait_until(ctx.is_quiet)
-        client.process.wait()
-
-
 @pytest.mark.requirement("CLI-3")
 @pytest.mark.parametrize(
     ("variable", "value"),
@@ -178,13 +166,22 @@ def test_a_bad_setting_is_named(
     assert shown.count("\n") == 1
 
 
-@pytest.mark.requirement("CX-94", "CLI-4")
-def test_at_info_the_log_has_no_text_of_tasks_and_no_arguments(ctx: CtxFixture) -> None:
+@pytest.mark.requirement("CX-92", "CX-94", "CLI-4")
+def test_at_info_the_log_has_no_text_of_tasks_and_a_killed_server_leaves_no_process(
+    ctx: CtxFixture,
+) -> None:
     with LineClient("legacy", MODULE, environment(ctx, LOG_LEVEL="INFO")) as client:
         client.call("list_tasks", cursor="secret-cursor")
         client.call("submit_pr", commit_message="secret-message")
         client.call("get_task_status", directory="../secret-folder")
+        client.request("resources/subscribe", {"uri": "tasks://list"})
+        wait_until(lambda: len(ctx.calls) == 3)
+        ctx.event(id=1, task_id=42, kind="commented")
+        assert client.receive()["method"] == "notifications/resources/updated"
         log = client.log
+        client.process.kill()
+        wait_until(ctx.is_quiet)
+        client.process.wait()
     assert [
         line for line in ("list_tasks: ok", "submit_pr: ok", "get_task_status: PathOutsideWorkspace") if line not in log
     ] == []
