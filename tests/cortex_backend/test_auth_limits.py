@@ -11,12 +11,12 @@ from pwdlib.hashers.argon2 import Argon2Hasher
 from sqlalchemy import update
 from typing_extensions import override
 
-from cortex_backend.models import CounterRow
+from cortex_backend.models import CounterRow, LoginFailureRow
 from cortex_backend.problems import Problem
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.rates import PER_MINUTE, RequestRates
 from cortex_backend.settings import BackendSettings
-from cortex_backend.store.attempts import ADDRESS_LIMIT, EMAIL_LIMIT, PAIR_LIMIT, add_failure
+from cortex_backend.store.attempts import ADDRESS_LIMIT, EMAIL_LIMIT, PAIR_LIMIT
 from tests.core.notes import DEADLINE, in_background, wait_until
 from tests.cortex_backend.application import CHEAP
 from tests.cortex_backend.auth_client import ADA, AuthClient, open_auth_client
@@ -97,7 +97,7 @@ def test_an_address_may_fail_twenty_times_for_whomever(auth: AuthClient) -> None
 def test_a_user_is_guessed_at_a_hundred_times_from_wherever(proxied: AuthClient) -> None:
     with proxied.database.write() as session:
         for number in range(EMAIL_LIMIT - 1):
-            add_failure(session, ADA, f"192.0.2.{number}", proxied.clock())
+            session.add(LoginFailureRow(at=proxied.clock(), email=ADA, address=f"192.0.2.{number}"))
     assert fail(proxied, 1, **{"X-Forwarded-For": "198.51.100.2"}) == [401]
     assert proxied.log_in(**{"X-Forwarded-For": "198.51.100.1"}).status_code == 429
 
