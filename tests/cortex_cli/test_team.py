@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from shutil import copyfile
 from socket import create_server
 
 import pytest
@@ -38,17 +39,24 @@ def serving(url: str) -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture
-def team(tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
-    """Return a function that runs ``ctx`` as Ada, as Bob or as Cy, who have logged in, outside any clone."""
-    monkeypatch.chdir(tmp_path)
-    url = f"sqlite:///{tmp_path / 'cortex.db'}"
-    with closing(CortexDatabase(url)) as database:
+@pytest.fixture(scope="module")
+def accounts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a database with the accounts of Ada, Bob and Cy, to be copied."""
+    file = tmp_path_factory.mktemp("accounts") / "cortex.db"
+    with closing(CortexDatabase(f"sqlite:///{file}")) as database:
         database.migrate()
         accounts = Accounts(database, Passwords(CHEAP), MovableClock())
         for name in ("ada", "bob", "cy"):
             accounts.add(f"{name}@example.com", name.title(), PASSWORD)
-    with serving(url) as origin:
+    return file
+
+
+@pytest.fixture
+def team(tmp_path: Path, accounts: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """Return a function that runs ``ctx`` as Ada, as Bob or as Cy, who have logged in, outside any clone."""
+    monkeypatch.chdir(tmp_path)
+    copyfile(accounts, tmp_path / "cortex.db")
+    with serving(f"sqlite:///{tmp_path / 'cortex.db'}") as origin:
 
         def call(name: str, *arguments: str, **options: str) -> Ran:
             return ctx(*arguments, CTX_URL=origin, CTX_CONFIG_DIR=str(tmp_path / name), **options)
@@ -99,26 +107,26 @@ def test_a_first_task_needs_no_project_to_be_named_and_is_seen_by_whoever_has_no
     assert team("ada", "tasks", "list", "--unassigned").out.startswith("1\tWrite it down\t")
 
 
-@pytest.mark.parametrize(
-    ("remote", "url"),
-    [
-        ("https://ada:secret@git.example.org/team/web.git", "https://git.example.org/team/web.git"),
-        ("ssh://git:secret@git.example.org/team/web", "ssh://git@git.example.org/team/web"),
-        ("git@git.example.org:team/web.git", "git@git.example.org:team/web.git"),
-        ("/srv/git/web.git", None),
-    ],
-)
+PUBLIC_URLS = {
+    "https://ada:secret@git.example.org/team/web.git": "https://git.example.org/team/web.git",
+    "ssh://git:secret@git.example.org/team/web": "ssh://git@git.example.org/team/web",
+    "git@git.example.org:team/web.git": "git@git.example.org:team/web.git",
+    "/srv/git/web.git": None,
+}
+
+
 def test_a_new_project_is_that_of_the_clone_without_its_secrets(
-    team: Team, sandbox: GitSandbox, monkeypatch: pytest.MonkeyPatch, remote: str, url: str | None
+    team: Team, sandbox: GitSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox.someone_pushes("trunk")
     sandbox.git("fetch", "--quiet")
     sandbox.git("remote", "set-head", "origin", "trunk")
-    sandbox.git("remote", "set-url", "origin", remote)
     monkeypatch.chdir(sandbox.here)
-    project = team("ada", "projects", "new", "Web", "--json", **sandbox.environment).answer["project"]
-    assert project["repository_url"] == url
-    assert project["default_branch"] == ("trunk" if url else "main")
+    for remote, url in PUBLIC_URLS.items():
+        sandbox.git("remote", "set-url", "origin", remote)
+        project = team("ada", "projects", "new", "Web", "--json", **sandbox.environment).answer["project"]
+        assert project["repository_url"] == url
+        assert project["default_branch"] == ("trunk" if url else "main")
     named = ["--repository-url=https://x.example.org/a", "--default-branch=next", "--json"]
     project = team("ada", "projects", "new", "App", *named, **sandbox.environment).answer["project"]
     assert (project["repository_url"], project["default_branch"]) == ("https://x.example.org/a", "next")

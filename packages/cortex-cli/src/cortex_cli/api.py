@@ -13,7 +13,7 @@ from cortex_cli.errors import BackendRefused, CortexError, NotLoggedIn, echo, ma
 from cortex_cli.http import ConnectionFailed, Reply, send
 from cortex_cli.models import Deadline, Malformed, read_as
 
-__all__ = ["REQUEST_SECONDS", "Api", "BackendAnswer", "random_id"]
+__all__ = ["REQUEST_SECONDS", "Api", "BackendAnswer"]
 
 Model = TypeVar("Model", bound=tuple[object, ...])
 
@@ -32,11 +32,6 @@ _OUTCOMES: Final = ("errors", "from", "to", "allowed", "current_version")
 """Members of an error of the backend that become its details."""
 
 
-def random_id() -> str:
-    """Return 128 random bits as hexadecimal digits."""
-    return os.urandom(16).hex()
-
-
 class BackendAnswer:
     """Answer of the backend to one request, not yet trusted."""
 
@@ -53,10 +48,7 @@ class BackendAnswer:
 
     def read(self, model: type[Model]) -> Model:
         """Return the body as a ``model``; raise ``CortexError`` if it has another form."""
-        try:
-            return read_as(model, self.value())
-        except Malformed as error:
-            raise self._failure(str(error)) from None
+        return self._read(model, self.value(), "answer")
 
     def read_list(self, model: type[Model], name: str) -> list[Model]:
         """Return the models in the list ``name`` of the body; raise ``CortexError`` if it has another form."""
@@ -64,10 +56,7 @@ class BackendAnswer:
         items = value.get(name) if isinstance(value, dict) else None
         if not isinstance(items, list):
             raise self._failure(f"{name} is not a list")
-        try:
-            return [read_as(model, item, name) for item in items]
-        except Malformed as error:
-            raise self._failure(str(error)) from None
+        return [self._read(model, item, name) for item in items]
 
     def next_cursor(self) -> str | None:
         """Return where the list goes on, or None at its end."""
@@ -97,6 +86,12 @@ class BackendAnswer:
             details["retry_after"] = int(after[:9])
         return BackendRefused(self._reply.status, code, message, details)
 
+    def _read(self, model: type[Model], value: object, place: str) -> Model:
+        try:
+            return read_as(model, value, place)
+        except Malformed as error:
+            raise self._failure(str(error)) from None
+
     def _failure(self, reason: str) -> CortexError:
         return make_error("BackendError", status=self._reply.status, reason=reason, request_id=self._request_id)
 
@@ -122,19 +117,16 @@ class Api:
     ) -> BackendAnswer:
         """Send one request and return its answer; ``version`` of a task makes a PATCH of an older one fail.
 
-        Raises:
-            NotLoggedIn: the token is not accepted.
-            BackendRefused: the rules of the backend forbid it.
-            CortexError: it did not answer, failed, or answered what is not an answer.
-            TimedOut: the time of the command is over.
+        Raise ``NotLoggedIn`` if the token is not accepted, ``BackendRefused`` if the rules forbid it, ``TimedOut`` at
+        the end of the command's time, and ``BackendError`` or ``BackendUnreachable`` without an answer.
         """
-        headers = {"Accept": "application/json", "X-Request-Id": random_id()}
+        headers = {"Accept": "application/json", "X-Request-Id": os.urandom(16).hex()}
         if token:
             headers["Authorization"] = f"Bearer {token}"
         if version is not None:
             headers["If-Match"] = f'"{version}"'
         if method == "POST" and path.startswith(("/projects/", "/tasks/", "/invitations/")):
-            headers["Idempotency-Key"] = random_id()
+            headers["Idempotency-Key"] = os.urandom(16).hex()
         data = None
         if body is not None:
             headers["Content-Type"], data = "application/json", json.dumps(body).encode()

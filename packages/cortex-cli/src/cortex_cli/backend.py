@@ -1,6 +1,7 @@
 """The backend's REST API as one user sees it; the calls that several commands share have a method each (CX-21)."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 
 from cortex_cli.api import Api, BackendAnswer
@@ -67,10 +68,8 @@ class Backend:
     def update_task(self, task_id: int, changes: Mapping[str, object], *, version: int | None = None) -> CortexTask:
         """Change fields of a task and return it as it is then (CX-24).
 
-        Raises:
-            CortexError: the user cannot see one with this id.
-            BackendRefused: with the code ``PreconditionFailed`` if its version is not ``version`` any longer, with
-                ``InvalidTransition``, ``AssignedToOther`` or ``Forbidden`` if the rules forbid the change.
+        Raise ``TaskNotFound`` if the user cannot see it, and ``BackendRefused`` if the rules forbid the change, or with
+        the code ``PreconditionFailed`` if its version is not ``version`` any longer.
         """
         return self._call_task("PATCH", task_id, body=changes, version=version).read(CortexTask)
 
@@ -128,11 +127,8 @@ class Backend:
         except BackendRefused as error:
             if error.status != 404:
                 raise
-        raise make_error("TaskNotFound", id=task_id, near=self._near(task_id))
-
-    def _near(self, task_id: int) -> list[int]:
-        try:
+        near: list[int] = []
+        with suppress(CortexError):  # the hint is not worth another error
             mine = self.list_tasks(limit=100).tasks
-        except CortexError:
-            return []  # the hint is not worth another error
-        return sorted((task.id for task in mine), key=lambda known: abs(known - task_id))[:_NEAR]
+            near = sorted((task.id for task in mine), key=lambda known: abs(known - task_id))[:_NEAR]
+        raise make_error("TaskNotFound", id=task_id, near=near)

@@ -64,7 +64,7 @@ class TaskProject(NamedTuple):
 
 
 class PullRequestRecord(NamedTuple):
-    """The backend's record of a task's pull request (CX-14); without a forge it *is* the pull request."""
+    """A pull request (CX-14) as the forge shows it, or as the backend keeps it; without a forge that *is* it."""
 
     url: str | None = None
     number: int | None = None

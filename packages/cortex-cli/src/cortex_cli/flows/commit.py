@@ -9,6 +9,7 @@ from typing import Final
 
 from cortex_cli.errors import InvalidUsage, make_error
 from cortex_cli.flows.repository_state import RepositoryState
+from cortex_cli.git import Git
 
 __all__ = ["check_message", "commit_changes", "suspicious_files"]
 
@@ -63,7 +64,7 @@ def commit_changes(
             paths = "".join(f"{path}\0" for path in everything)
             options = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul")
             git.run("--literal-pathspecs", "add", *options, stdin=paths)
-        _commit(repository, _with_trailer(message, task_id))
+        _commit(git, _with_trailer(message, task_id))
     except BaseException:
         if not state.staged:
             git.with_more_time().attempt("reset", "--quiet", "--mixed")
@@ -84,10 +85,10 @@ def suspicious_files(top: Path, paths: Collection[str]) -> list[str]:
     return found
 
 
-def _commit(repository: RepositoryState, message: str) -> None:
-    output = repository.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
+def _commit(git: Git, message: str) -> None:
+    output = git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
     if output.code:
-        error = repository.git.failure("commit", output)
+        error = git.failure("commit", output)
         # Git is silent when a hook refuses.
         is_silent = error.code == "GitFailed" and not output.err.rpartition("\n")[2].startswith("fatal:")
         raise make_error("GitHookFailed", output=output.err) if is_silent else error

@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 from cortex_cli.branches import parse_branch
 from cortex_cli.errors import CortexError, InvalidUsage, TimedOut, as_warning, echo, make_error
 from cortex_cli.flows.repository_state import BranchRefs, Flow, RepositoryState, open_repository
-from cortex_cli.forge import PullRequest
 from cortex_cli.git import Git
 from cortex_cli.models import CortexTask, PullRequestRecord, Settings
 from cortex_cli.remotes import Remote
@@ -32,8 +31,8 @@ class _Finish(NamedTuple):
 def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False) -> dict[str, object]:
     """Finish the task of the current branch once it is merged; what goes wrong after that is a warning.
 
-    ``is_forced`` finishes it although nothing shows that it is merged; then its branch stays. Raise ``CortexError`` if it
-    is not merged, if the state of the task or the repository forbids it, or if the remote cannot be reached.
+    ``is_forced`` finishes it although nothing shows that it is merged; then its branch stays. Raise ``CortexError`` if
+    it is not merged, if the state of the task or the repository forbids it, or if the remote cannot be reached.
     """
     with open_repository(flow) as repository:
         finish = _inspect(repository, is_forced=is_forced)
@@ -69,7 +68,13 @@ def _inspect(repository: RepositoryState, *, is_forced: bool) -> _Finish:
         _refresh(repository, repository.remote, name, branch)
     elif not is_forced:
         raise _not_merged(branch, name, task.pull_request)
-    refs, pull = repository.read_branches(name, branch), _ask_forge(repository, task)
+    refs, pull = repository.read_branches(name, branch), None
+    try:
+        pull = repository.ask_forge(task)
+    except CortexError as error:
+        if isinstance(error, InvalidUsage):  # a setting is wrong
+            raise
+        repository.warnings.append(f"The forge was not asked, so only git can show the merge: {error.message}")
     merged_by = _find_merge(repository.git, refs.base_there, tip, pull)
     if merged_by is None and not is_forced:
         raise _not_merged(branch, name, pull or task.pull_request)
@@ -101,7 +106,7 @@ def _find_work(repository: RepositoryState) -> tuple[str, str, CortexTask]:
     return branch, str(state.head), repository.backend.get_task(task_id)
 
 
-def _find_merge(git: Git, base: RefState | None, tip: str, pull: PullRequest | None) -> str | None:
+def _find_merge(git: Git, base: RefState | None, tip: str, pull: PullRequestRecord | None) -> str | None:
     """Return what shows that ``tip`` is merged into the base: ``forge``, ``ancestor`` or ``patch``; None: nothing.
 
     A branch is merged by patch when each of its commits is in the base (rebase), or all of them as one (squash).
@@ -147,20 +152,10 @@ def _refresh(repository: RepositoryState, remote: Remote, base: str, branch: str
     except CortexError as error:
         if error.code != "GitAuthFailed":
             raise
-        repository.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
+        repository.warn_of_stale_base(error)
 
 
-def _ask_forge(repository: RepositoryState, task: CortexTask) -> PullRequest | None:
-    try:
-        return repository.ask_forge(task)
-    except InvalidUsage:  # a setting is wrong
-        raise
-    except CortexError as error:
-        repository.warnings.append(f"The forge was not asked, so only git can show the merge: {error.message}")
-        return None
-
-
-def _not_merged(branch: str, base: str, known: PullRequest | PullRequestRecord | None) -> CortexError:
+def _not_merged(branch: str, base: str, known: PullRequestRecord | None) -> CortexError:
     state, url = (known.state, known.url) if known else (None, None)
     return make_error("NotMerged", branch=branch, base=base, state=state, url=url)
 

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import is_branch_name
-from cortex_cli.errors import CortexError, echo, make_error, unknown_base
-from cortex_cli.forge import PullRequest, find_forge
+from cortex_cli.errors import CortexError, as_warning, echo, make_error, unknown_base
+from cortex_cli.forge import find_forge
 from cortex_cli.git import Git
-from cortex_cli.models import CortexTask, Settings
+from cortex_cli.models import CortexTask, PullRequestRecord, Settings
 from cortex_cli.remotes import Remote, choose_remote, parse_address
 from cortex_cli.repository import (
     RefState,
@@ -146,7 +146,11 @@ class RepositoryState:
             remote=remote.name,
         )
 
-    def ask_forge(self, task: CortexTask) -> PullRequest | None:
+    def warn_of_stale_base(self, error: CortexError) -> None:
+        """Warn that a fetch failed."""
+        self.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
+
+    def ask_forge(self, task: CortexTask) -> PullRequestRecord | None:
         """Return the task's pull request as the forge has it now; None if there is none, or no forge to ask."""
         known = task.pull_request
         if known is None or known.number is None or self.remote is None:

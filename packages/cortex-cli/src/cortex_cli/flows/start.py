@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import make_branch_name, parse_branch
-from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, as_warning, echo, make_error
+from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, echo, make_error
 from cortex_cli.flows.repository_state import BranchRefs, Flow, RepositoryState, open_repository
 from cortex_cli.git import Git
 from cortex_cli.models import CortexTask, as_json
 from cortex_cli.remotes import parse_address
-from cortex_cli.repository import WorkTree
 
 __all__ = ["start"]
 
@@ -83,9 +82,7 @@ def _plan(repository: RepositoryState, task: CortexTask, start_point: str | None
         try:
             repository.fetch(repository.remote, name, branch)
         except CortexError as error:
-            repository.warnings.append(
-                f"The remote was not fetched, so the last known base counts: {as_warning(error)}"
-            )
+            repository.warn_of_stale_base(error)
     refs = repository.read_branches(name, branch)
     start = "" if refs.here or refs.there else _start_of(repository, refs.base_sha, start_point)
     plan = _Plan(branch, refs, start)
@@ -129,28 +126,19 @@ def _require_free(repository: RepositoryState, plan: _Plan) -> None:
     if plan.refs.here and plan.refs.here.worktree:
         raise make_error("BranchElsewhere", branch=plan.branch, path=plan.refs.here.worktree)
     state = repository.work_tree
-    if state.branch is None and state.head != plan.target and not _is_on_a_branch(repository.git, str(state.head)):
-        raise make_error("DetachedHead", head=str(state.head))
-    in_the_way = _overwritten(repository.git, state, plan.target)
-    if in_the_way:
-        advice = "Commit or move them: switching to the branch would overwrite them."
-        raise make_error("UncommittedChanges", words={"advice": advice}, files=in_the_way)
+    if state.branch is None and state.head != plan.target:
+        contained = ("--count=1", f"--contains={state.head}", "refs/heads", "refs/remotes", "refs/tags")
+        if not repository.git.run("for-each-ref", *contained).out:
+            raise make_error("DetachedHead", head=str(state.head))
+    mine = {*state.changed, *state.untracked}
+    if mine and state.head != plan.target:
+        options = ("-r", "-z", "--name-only", "--no-renames")
+        in_the_way = mine.intersection(repository.git.run("diff-tree", *options, str(state.head), plan.target).fields)
+        if in_the_way:
+            advice = "Commit or move them: switching to the branch would overwrite them."
+            raise make_error("UncommittedChanges", words={"advice": advice}, files=sorted(in_the_way))
     if state.changed:
         repository.warnings.append(f"{len(state.changed)} changed files were carried along to the branch.")
-
-
-def _is_on_a_branch(git: Git, sha: str) -> bool:
-    return bool(
-        git.run("for-each-ref", "--count=1", f"--contains={sha}", "refs/heads", "refs/remotes", "refs/tags").out
-    )
-
-
-def _overwritten(git: Git, state: WorkTree, target: str) -> list[str]:
-    mine = {*state.changed, *state.untracked}
-    if not mine or state.head == target:
-        return []
-    differing = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", str(state.head), target)
-    return sorted(mine.intersection(differing.fields))
 
 
 def _warn_of_differences(repository: RepositoryState, plan: _Plan) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from cortex_cli.errors import CortexError, echo, escape_invisible, make_error
 from cortex_cli.flows.commit import check_message, commit_changes
 from cortex_cli.flows.repository_state import Flow, RepositoryState, open_repository
-from cortex_cli.forge import Forge, Proposal, PullRequest, compare_url, find_forge, is_own_url
+from cortex_cli.forge import Forge, Proposal, compare_url, find_forge, is_own_url
 from cortex_cli.git import Git, GitOutput
 from cortex_cli.models import CortexTask, PullRequestRecord
 from cortex_cli.remotes import Remote, no_remote
@@ -70,7 +70,7 @@ def submit(
         pushed, offered = _push_branch(repository.git, remote, forge, proposal)
         pull, is_new = _pull_request(forge, proposal, offered, task)
         url, number = (pull.url, pull.number) if pull else (None, None)
-        record = PullRequestRecord(url=url, number=number, forge=forge.kind, head_sha=head, base=base)
+        record = PullRequestRecord(url, number, forge.kind, "open", head, base)
         compare = None if record.url else compare_url(forge, remote, base, branch)
         if compare:
             flow.warnings.append(
@@ -111,7 +111,7 @@ def _warn_of_conflicts(repository: RepositoryState, base: str, base_sha: str, he
         repository.warnings.append(f"The branch conflicts with '{base}' in: {files}.")
 
 
-def _push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> tuple[bool, PullRequest | None]:
+def _push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> tuple[bool, PullRequestRecord | None]:
     """Push the branch; return whether that moved anything, and the merge request that the push created."""
     options = _options(forge, proposal)
     output = _push(git, remote, proposal.branch, options)
@@ -123,7 +123,8 @@ def _push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> 
     if output.code:
         raise _refusal(git, output, remote.name, proposal.branch, flags.get("!"))
     match = _MERGE_REQUEST.search(output.err) if options else None
-    offered = PullRequest(int(match[2]), match[1], "open", None) if match and is_own_url(match[1], forge.host) else None
+    is_ours = match is not None and is_own_url(match[1], forge.host)
+    offered = PullRequestRecord(match[1], int(match[2])) if match and is_ours else None
     return bool(flags.keys() & {"*", " "}), offered
 
 
@@ -152,13 +153,13 @@ def _refusal(git: Git, output: GitOutput, remote: str, branch: str, summary: str
 
 
 def _pull_request(
-    forge: Forge, proposal: Proposal, offered: PullRequest | None, task: CortexTask
-) -> tuple[PullRequest | None, bool]:
+    forge: Forge, proposal: Proposal, offered: PullRequestRecord | None, task: CortexTask
+) -> tuple[PullRequestRecord | None, bool]:
     """Return the open pull request of the branch and whether this call created it."""
     if forge.client is None:
         known = task.pull_request
         if offered is None and known and known.url and known.state == "open" and known.base == proposal.base:
-            return PullRequest(known.number, known.url, "open", known.head_sha), False
+            return known, False
         is_record = forge.kind == "none" and known is None  # the record is the pull request then (CX-14)
         return offered, offered is not None or is_record
     found = forge.client.find(proposal.branch, proposal.base)

@@ -10,7 +10,7 @@ from cortex_cli.forge.requests import is_here, is_same_host, send_by_program, se
 from cortex_cli.git import Git
 from cortex_cli.http import UnsafeUrl, check_url
 from cortex_cli.models import FORGES
-from cortex_cli.remotes import GitConfig, Remote, RemoteAddress
+from cortex_cli.remotes import GitConfig, Remote
 
 __all__ = ["compare_url", "find_forge"]
 
@@ -117,7 +117,7 @@ def _stored_token(git: Git, remote: Remote) -> str:
 
 def compare_url(forge: Forge, remote: Remote, base: str, branch: str) -> str | None:
     """Return the page on which a person can create the pull request, if the forge is known."""
-    address: RemoteAddress = remote.address
+    address = remote.address
     if forge.kind == "none" or not address.host:
         return None
     place = f"https://{_web_host(remote)}/{quote(address.path)}"

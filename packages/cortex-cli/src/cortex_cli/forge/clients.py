@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 
 from cortex_cli.errors import CortexError, make_error
 from cortex_cli.forge.requests import ForgeRequest, is_own_url
-from cortex_cli.models import MAX_ID
+from cortex_cli.models import MAX_ID, PullRequestRecord
 
-__all__ = ["Forge", "ForgeClient", "Proposal", "PullRequest"]
+__all__ = ["Forge", "ForgeClient", "Proposal"]
 
 
 class Proposal(NamedTuple):
@@ -20,15 +20,6 @@ class Proposal(NamedTuple):
     title: str
     body: str
     is_draft: bool = False
-
-
-class PullRequest(NamedTuple):
-    """A pull request as the forge describes it; ``state`` is open, merged or closed."""
-
-    number: int | None
-    url: str | None
-    state: str
-    head_sha: str | None
 
 
 class _Words(NamedTuple):
@@ -63,7 +54,7 @@ class ForgeClient:
         project = quote(repository, safe="")
         self._path = f"/projects/{project}/merge_requests" if is_gitlab else f"/repos/{quote(repository)}/pulls"
 
-    def find(self, branch: str, base: str) -> PullRequest | None:
+    def find(self, branch: str, base: str) -> PullRequestRecord | None:
         """Return the open pull request of a branch into its base, if there is one."""
         words = self._words
         query = {words.head: self._owner + branch, words.base: base, "state": words.opened, "per_page": "1"}
@@ -72,7 +63,7 @@ class ForgeClient:
             raise self._failure("its answer is not a list")
         return self._read(found[0]) if found else None
 
-    def create(self, proposal: Proposal) -> PullRequest:
+    def create(self, proposal: Proposal) -> PullRequestRecord:
         """Create a pull request, and return it; if there is one already, return that one."""
         words, title = self._words, proposal.title
         body: dict[str, object] = {words.head: proposal.branch, words.base: proposal.base, words.body: proposal.body}
@@ -88,7 +79,7 @@ class ForgeClient:
             raise self._refusal(status, value)
         return found
 
-    def state(self, number: int) -> PullRequest:
+    def state(self, number: int) -> PullRequestRecord:
         """Return a pull request as it is now."""
         return self._read(self._call("GET", f"{self._path}/{number}")[1])
 
@@ -113,7 +104,7 @@ class ForgeClient:
     def _failure(self, reason: str, status: int | None = None) -> CortexError:
         return make_error("ForgeFailed", host=self._name, reason=reason, status=status)
 
-    def _read(self, value: object) -> PullRequest:
+    def _read(self, value: object) -> PullRequestRecord:
         if not isinstance(value, dict):
             raise self._failure("a pull request is not an object")
         if self._is_gitlab:
@@ -129,7 +120,8 @@ class ForgeClient:
         if not isinstance(url, str) or not is_own_url(url, self._host):
             raise self._failure("the address of the pull request is not on its host")
         is_sha = isinstance(sha, str) and len(sha) in {40, 64} and not set(sha) - set("0123456789abcdef")
-        return PullRequest(number, url, state, str(sha) if is_sha else None)
+        kind = "gitlab" if self._is_gitlab else "github"
+        return PullRequestRecord(url, number, kind, state, str(sha) if is_sha else None)
 
 
 def _reason(value: object) -> str:

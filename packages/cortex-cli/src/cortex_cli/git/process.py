@@ -105,7 +105,9 @@ class ChildProcess:
                         waiting = waiting[_write(key.fd, waiting) :]
                         is_done = not waiting
                     else:
-                        is_done = not _read(key.fd, key.data)
+                        data = os.read(key.fd, _CHUNK)
+                        key.data.extend(data)
+                        is_done = not data
                     if is_done:
                         selector.unregister(key.fileobj)
                         cast("IO[bytes]", key.fileobj).close()
@@ -157,12 +159,6 @@ def _signals_kept() -> Iterator[list[int]]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-
-
-def _read(descriptor: int, into: bytearray) -> bool:
-    data = os.read(descriptor, _CHUNK)
-    into += data
-    return bool(data)
 
 
 def _write(descriptor: int, data: memoryview) -> int:
