@@ -9,12 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 __all__ = [
-    "CANCELLED",
-    "ECHO_LIMIT",
     "ERRORS",
-    "NO_LOGIN",
-    "REFUSED",
-    "REPOSITORY",
     "UNREACHABLE",
     "USAGE",
     "BackendRefused",

@@ -25,8 +25,6 @@ ANSWER_LIMIT: Final = 8 * 1024 * 1024
 
 _PORTS: Final = {"http": 80, "https": 443}
 
-_CHUNK: Final = 64 * 1024
-
 
 class UnsafeUrl(ValueError):
     """A URL to which nothing is sent; the message says what is wrong, without repeating it."""
@@ -93,11 +91,9 @@ def send(
     seconds: float,
     limit: int = ANSWER_LIMIT,
 ) -> Reply:
-    """Send one request and return its answer, whatever its status; ``limit`` is in bytes.
+    """Send one request and return its answer, whatever its status; raise ``UnsafeUrl`` as ``check_url`` does.
 
-    Raises:
-        UnsafeUrl: nothing may be sent to the URL.
-        ConnectionFailed: there is no connection, or no complete answer within ``seconds`` and ``limit``.
+    Raise ``ConnectionFailed`` without a complete answer within ``seconds`` and ``limit``, which is in bytes.
     """
     parts = check_url(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -140,16 +136,12 @@ def _failure(error: Exception, *, is_timeout: bool) -> ConnectionFailed:
 
 
 def _read(response: HTTPResponse, limit: int) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := response.read(_CHUNK):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            raise ConnectionFailed(f"the answer is longer than {limit} bytes")
+    content = response.read(limit + 1)
+    if len(content) > limit:
+        raise ConnectionFailed(f"the answer is longer than {limit} bytes")
     if response.length:
         raise ConnectionFailed("the answer is not complete")
-    return b"".join(chunks)
+    return content
 
 
 @cache

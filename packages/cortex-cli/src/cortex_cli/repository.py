@@ -233,18 +233,14 @@ def lock_repository(paths: RepositoryPaths, seconds: float = _LOCK_SECONDS) -> I
         raise make_error("GitFailed", command="lock", exit_code=error.errno or 0, git=said) from None
     try:
         end = time.monotonic() + seconds
-        while not _take(descriptor):
-            if time.monotonic() >= end:
-                raise make_error("RepositoryBusy", waited=seconds)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise make_error("RepositoryBusy", waited=seconds) from None
             time.sleep(_POLL_SECONDS)
         yield
     finally:
         os.close(descriptor)
-
-
-def _take(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

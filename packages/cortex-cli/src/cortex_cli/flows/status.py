@@ -72,12 +72,10 @@ def _next(repository: RepositoryState, task: CortexTask | None) -> str | None:
     """Return the tool that goes on with the work; None while a merge, a rebase or the like has to be finished."""
     if repository.work_tree.operation:
         return None
-    if task is None or task.status == "TODO":
+    if task is None or task.status not in {"IN_PROGRESS", "REVIEW"}:
         return "start_task"
     if task.status == "IN_PROGRESS":
         return "submit_pr"
-    if task.status != "REVIEW":
-        return "start_task"
     state, pull = repository.work_tree, task.pull_request
     if pull is not None and pull.state == "merged":
         return "complete_task"

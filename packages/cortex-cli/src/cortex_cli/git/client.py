@@ -145,9 +145,8 @@ class Git:
     def attempt(self, *arguments: str, stdin: str = "", seconds: float = inf) -> GitOutput:
         """Run git and return what it answered, whatever the exit code.
 
-        Raises:
-            CortexError: there is no git or no such directory, or the output is longer than 8 MiB.
-            TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
+        Raise ``CortexError`` if there is no git or no such directory, or if the output is longer than 8 MiB, and
+        ``TimedOut`` if it was ended since it took longer than ``seconds`` or than the deadline leaves.
         """
         try:
             return self._call(["git", *arguments], stdin, seconds)

@@ -66,9 +66,7 @@ class ChildProcess:
     def communicate(self, stdin: bytes, seconds: float) -> tuple[int, bytes, bytes]:
         """Feed the process; return its exit code (negative: the signal), its output, and the end of standard error.
 
-        Raises:
-            TimedOut: the process did not end within ``seconds``; it has been ended.
-            ValueError: it wrote more than 8 MiB; it has been ended.
+        End it, and raise ``TimedOut`` if it takes longer than ``seconds``, ``ValueError`` if it writes more than 8 MiB.
         """
         try:
             for number in self._signals:
