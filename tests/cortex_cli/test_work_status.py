@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cortex_cli import flows
+from cortex_cli.repository import find_paths, read_work_tree
 from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, raises_code
 from tests.cortex_cli.stub_server import StubRequest, problem
 
@@ -36,7 +36,8 @@ def test_the_task_of_the_branch_is_shown(started: GitSandbox) -> None:
         "pull_request": None,
         "next": "submit_pr",
     }
-    assert flows.current_task_id(started.make_flow()) == 42
+    git = started.make_flow().git
+    assert read_work_tree(git, find_paths(git)).require_branch() == (BRANCH, 42)
 
 
 @pytest.mark.requirement("CX-78")
@@ -81,5 +82,6 @@ def test_offline_nobody_is_asked(started: GitSandbox) -> None:
 
 @pytest.mark.requirement("CX-42")
 def test_a_branch_of_no_task_has_no_id(sandbox: GitSandbox) -> None:
+    git = sandbox.make_flow().git
     with raises_code("NotATaskBranch"):
-        flows.current_task_id(sandbox.make_flow())
+        read_work_tree(git, find_paths(git)).require_branch()

@@ -30,7 +30,7 @@ GROUPS: Final = {
 
 
 class _Terminated(BaseException):
-    """SIGTERM came: what a command began is taken back on the way out."""
+    """SIGTERM arrived: unwinding takes back what the command began."""
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -90,10 +90,10 @@ def main() -> NoReturn:
         if getattr(sys, name) is None:  # whoever started this closed it
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # no title of a task is beyond what can be written
+        sys.stdout.reconfigure(errors="backslashreplace")  # so that every title can be written
     try:
         code = run(sys.argv[1:], os.environ)
-    except OSError as error:  # standard output takes no more; Python would try once more at its end, and fail again
+    except OSError as error:  # stdout is closed or full; Python would try again at exit, and fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + 13  # as SIGPIPE ends other programs
         if not isinstance(error, BrokenPipeError):

@@ -97,7 +97,7 @@ class BackendAnswer:
 
 
 class Api:
-    """The backend at one origin; it knows no login."""
+    """The backend at one origin, without a login."""
 
     def __init__(self, origin: str, deadline: Deadline, pause: Callable[[float], None] = time.sleep) -> None:
         self.origin = origin

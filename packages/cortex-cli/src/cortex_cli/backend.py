@@ -27,11 +27,7 @@ class Backend:
         self._api = api
         self._tokens = tokens
         self._user: CortexUser | None = None
-
-    @property
-    def origin(self) -> str:
-        """Origin of the backend: ``scheme://host:port``."""
-        return self._api.origin
+        self.origin = api.origin
 
     def with_more_time(self, seconds: float) -> "Backend":
         """Return the same backend with at least ``seconds`` left, to take back what a command began."""

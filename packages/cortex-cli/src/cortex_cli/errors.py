@@ -9,7 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 __all__ = [
+    "CANCELLED",
     "ERRORS",
+    "NO_LOGIN",
+    "REFUSED",
+    "REPOSITORY",
     "UNREACHABLE",
     "USAGE",
     "BackendRefused",
@@ -93,7 +97,7 @@ _GIT_LIMIT: Final = 500
 _HOOK_LIMIT: Final = 2000
 """Characters of a hook's output that an error repeats (CX-68)."""
 
-ECHO_LIMIT: Final = 200
+_ECHO_LIMIT: Final = 200
 """Characters of input that one error repeats at most."""
 
 _INVISIBLE: Final = re.compile(
@@ -111,7 +115,7 @@ def escape_invisible(text: str) -> str:
     return _INVISIBLE.sub(lambda match: f"\\u{{{ord(match.group()):x}}}", text)
 
 
-def echo(text: str, limit: int = ECHO_LIMIT) -> str:
+def echo(text: str, limit: int = _ECHO_LIMIT) -> str:
     """Return the part of ``text`` that an error repeats: at most ``limit`` characters, all visible."""
     # A password that is cut off before its end would not be known as one.
     shown = escape_invisible(_USER_INFO.sub("", text)[: limit + 1])
@@ -122,11 +126,11 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     """Return the up to three ``known`` names that are most like ``name``, nearest first."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-    return get_close_matches(name[:ECHO_LIMIT], list(known), n=3, cutoff=0.5)
+    return get_close_matches(name[:_ECHO_LIMIT], list(known), n=3, cutoff=0.5)
 
 
 class CortexError(Exception):
-    """A failure that the caller can understand and act on; the base of all of them.
+    """Base of the failures that the caller can understand and act on.
 
     ``code`` is the stable name that programs match on.
     """

@@ -31,7 +31,7 @@ class UnsafeUrl(ValueError):
 
 
 class ConnectionFailed(OSError):
-    """There is no complete answer; the message says why. ``is_timeout`` is true if it took too long."""
+    """No complete answer arrived; the message says why. ``is_timeout`` is true if it took too long."""
 
     def __init__(self, reason: str, *, is_timeout: bool = False) -> None:
         super().__init__(reason)

@@ -1,17 +1,13 @@
 """``ctx version``: identifies this ``ctx`` for people and for programs that find one on the path (CX-87)."""
 
 from argparse import Namespace
-from typing import Final
 
 from cortex_cli import VERSION
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import Parser
 from cortex_cli.output import Outcome
 
-__all__ = ["PROTOCOL", "add_to"]
-
-PROTOCOL: Final = 1
-"""The version of the commands and answers that programs rely on."""
+__all__ = ["add_to"]
 
 
 def add_to(parser: Parser) -> None:
@@ -20,5 +16,6 @@ def add_to(parser: Parser) -> None:
 
 
 def _version(_context: Context, _options: Namespace) -> Outcome:
-    answer = {"success": True, "program": "cortex", "protocol": PROTOCOL, "version": VERSION}
+    # The protocol is the version of the commands and answers that programs rely on.
+    answer = {"success": True, "program": "cortex", "protocol": 1, "version": VERSION}
     return Outcome(answer, f"ctx {VERSION}")

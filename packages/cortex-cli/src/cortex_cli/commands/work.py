@@ -8,6 +8,7 @@ from cortex_cli.commands.context import Context
 from cortex_cli.errors import InvalidUsage, make_error
 from cortex_cli.git import Git
 from cortex_cli.output import Outcome
+from cortex_cli.repository import find_paths, read_work_tree
 
 __all__ = ["complete", "current_task_id", "start", "status", "submit"]
 
@@ -23,7 +24,8 @@ def _flow(context: Context) -> flows.Flow:
 
 def current_task_id(context: Context) -> int:
     """Return the id of the task whose branch is checked out; raise ``NotATaskBranch`` if none is."""
-    return flows.current_task_id(_flow(context))
+    git = _flow(context).git
+    return read_work_tree(git, find_paths(git)).require_branch()[1]
 
 
 def start(context: Context, options: Namespace) -> Outcome:

@@ -3,7 +3,7 @@
 from cortex_cli.flows.finish import complete
 from cortex_cli.flows.repository_state import Flow
 from cortex_cli.flows.start import start
-from cortex_cli.flows.status import current_task_id, status
+from cortex_cli.flows.status import status
 from cortex_cli.flows.submit import submit
 
-__all__ = ["Flow", "complete", "current_task_id", "start", "status", "submit"]
+__all__ = ["Flow", "complete", "start", "status", "submit"]

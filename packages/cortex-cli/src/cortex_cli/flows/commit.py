@@ -50,6 +50,8 @@ def commit_changes(
     state, git = repository.work_tree, repository.git
     everything = (*state.changed, *state.untracked)
     if not everything:
+        if message is not None:
+            repository.warnings.append("There was nothing to commit, so the message was not used.")
         return None
     if message is None:
         advice = "Call again with a message to commit them, or commit them with git."

@@ -72,8 +72,7 @@ class RepositoryState:
     def require_own(self, task: CortexTask, branch: str | None = None) -> None:
         """Refuse a task of another repository, and one whose branch is not ``branch`` (CX-42)."""
         if branch is not None and task.branch_name not in {None, branch}:
-            names = {"current": branch, "expected": str(task.branch_name)}
-            raise make_error("WrongBranch", **names, task_id=task.id)
+            raise make_error("WrongBranch", current=branch, expected=task.branch_name, task_id=task.id)
         if self.remote is not None and task.project.repository_url:
             here, there = self.remote.address, parse_address(task.project.repository_url)
             if here != there:

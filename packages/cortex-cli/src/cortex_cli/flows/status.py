@@ -4,14 +4,9 @@ from cortex_cli.branches import parse_branch
 from cortex_cli.errors import CortexError
 from cortex_cli.flows.repository_state import Flow, RepositoryState
 from cortex_cli.models import CortexTask, as_json
-from cortex_cli.repository import find_paths, read_work_tree
+from cortex_cli.repository import find_paths
 
-__all__ = ["current_task_id", "status"]
-
-
-def current_task_id(flow: Flow) -> int:
-    """Return the id of the task whose branch is checked out; raise ``NotATaskBranch`` if none is."""
-    return read_work_tree(flow.git, find_paths(flow.git)).require_branch()[1]
+__all__ = ["status"]
 
 
 def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:

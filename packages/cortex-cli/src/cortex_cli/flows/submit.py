@@ -8,7 +8,7 @@ from typing import Final
 
 from cortex_cli.errors import CortexError, echo, escape_invisible, make_error
 from cortex_cli.flows.commit import check_message, commit_changes
-from cortex_cli.flows.repository_state import Flow, RepositoryState, open_repository
+from cortex_cli.flows.repository_state import BranchRefs, Flow, RepositoryState, open_repository
 from cortex_cli.forge import Forge, Proposal, compare_url, find_forge, is_own_url
 from cortex_cli.git import Git, GitOutput
 from cortex_cli.models import CortexTask, PullRequestRecord
@@ -54,29 +54,19 @@ def submit(
         base = repository.name_base(task)
         with suppress(CortexError):  # the last known base may do; without a network, the push fails
             repository.fetch(remote, base, branch)
-        base_sha = repository.read_branches(base, branch).base_sha
+        refs = repository.read_branches(base, branch)
         allowed = {os.path.relpath(flow.git.directory.resolve() / path, repository.paths.top) for path in allowed_files}
         commit = commit_changes(repository, task.id, message, allowed)
-        if message is not None and commit is None:
-            flow.warnings.append("There was nothing to commit, so the message was not used.")
         head = commit or str(repository.work_tree.head)
-        subjects = _subjects(repository, base, base_sha, head, branch)
-        # A number sign before the id would name an issue of the forge (CX-83).
-        text = "\n".join([f"Cortex task {task.id}", "", *(f"- {subject}" for subject in subjects)])
+        text = _describe(repository, task, refs, head, branch)
         shown = escape_invisible(task.title if title is None else title)
         proposal = Proposal(branch, base, shown, text if body is None else body, is_draft=is_draft)
-        _warn_of_conflicts(repository, base, base_sha, head)
+        _warn_of_conflicts(repository, refs, head)
         forge = find_forge(flow.environment, repository.config, remote, repository.git)
         pushed, offered = _push_branch(repository.git, remote, forge, proposal)
         pull, is_new = _pull_request(forge, proposal, offered, task)
-        url, number = (pull.url, pull.number) if pull else (None, None)
-        record = PullRequestRecord(url, number, forge.kind, "open", head, base)
-        compare = None if record.url else compare_url(forge, remote, base, branch)
-        if compare:
-            flow.warnings.append(
-                f"No pull request was created, since nobody is logged in to {echo(forge.host)} with gh or glab. Open "
-                "compare_url in a browser to create it."
-            )
+        record = PullRequestRecord(pull.url, pull.number, forge.kind, "open", head, base)
+        compare = None if record.url else _offer_page(flow, forge, remote, proposal)
         # The backend itself says when it was submitted.
         sent = {name: value for name, value in record._asdict().items() if name != "submitted_at"}
         changes = {"status": "REVIEW", "branch_name": branch, "pull_request": sent}
@@ -94,21 +84,24 @@ def submit(
     }
 
 
-def _subjects(repository: RepositoryState, base: str, base_sha: str, head: str, branch: str) -> list[str]:
-    """Return the first lines of the commits that the base does not have, oldest first."""
+def _describe(repository: RepositoryState, task: CortexTask, refs: BranchRefs, head: str, branch: str) -> str:
+    """Return the text of the pull request: the first lines of the commits that the base lacks, oldest first."""
     options = ("-z", "--no-show-signature", "--no-merges", f"--max-count={_SUBJECTS}", "--format=%s")
-    found = repository.git.run("log", *options, "--end-of-options", f"{base_sha}..{head}", "--").out
-    if not found and repository.git.run("merge-base", base_sha, head).line == head:
-        raise make_error("NothingToSubmit", branch=branch, base=base)
-    return [escape_invisible(line) for line in reversed(found.removesuffix("\0").split("\0"))]
+    found = repository.git.run("log", *options, "--end-of-options", f"{refs.base_sha}..{head}", "--").out
+    if not found and repository.git.run("merge-base", refs.base_sha, head).line == head:
+        raise make_error("NothingToSubmit", branch=branch, base=refs.base)
+    subjects = [f"- {escape_invisible(line)}" for line in reversed(found.removesuffix("\0").split("\0"))]
+    # A number sign before the id would name an issue of the forge (CX-83).
+    return "\n".join([f"Cortex task {task.id}", "", *subjects])
 
 
-def _warn_of_conflicts(repository: RepositoryState, base: str, base_sha: str, head: str) -> None:
+def _warn_of_conflicts(repository: RepositoryState, refs: BranchRefs, head: str) -> None:
     """Warn when the branch does not merge into its base; git before 2.38 cannot say."""
-    output = repository.git.attempt("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base_sha, head)
+    options = ("--write-tree", "--name-only", "--no-messages", "-z")
+    output = repository.git.attempt("merge-tree", *options, refs.base_sha, head)
     if output.code == 1:
         files = ", ".join(echo(path) for path in output.fields[1:21])
-        repository.warnings.append(f"The branch conflicts with '{base}' in: {files}.")
+        repository.warnings.append(f"The branch conflicts with '{refs.base}' in: {files}.")
 
 
 def _push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> tuple[bool, PullRequestRecord | None]:
@@ -152,16 +145,26 @@ def _refusal(git: Git, output: GitOutput, remote: str, branch: str, summary: str
     return make_error("GitHookFailed", output=output.err) if is_silent else error
 
 
+def _offer_page(flow: Flow, forge: Forge, remote: Remote, proposal: Proposal) -> str | None:
+    page = compare_url(forge, remote, proposal.base, proposal.branch)
+    if page:
+        flow.warnings.append(
+            f"No pull request was created, since nobody is logged in to {echo(forge.host)} with gh or glab. Open "
+            "compare_url in a browser to create it."
+        )
+    return page
+
+
 def _pull_request(
     forge: Forge, proposal: Proposal, offered: PullRequestRecord | None, task: CortexTask
-) -> tuple[PullRequestRecord | None, bool]:
-    """Return the open pull request of the branch and whether this call created it."""
+) -> tuple[PullRequestRecord, bool]:
+    """Return the open pull request of the branch, empty if there is none, and whether this call created it."""
     if forge.client is None:
         known = task.pull_request
         if offered is None and known and known.url and known.state == "open" and known.base == proposal.base:
             return known, False
         is_record = forge.kind == "none" and known is None  # the record is the pull request then (CX-14)
-        return offered, offered is not None or is_record
+        return offered or PullRequestRecord(), offered is not None or is_record
     found = forge.client.find(proposal.branch, proposal.base)
     if found is not None:
         return found, False
