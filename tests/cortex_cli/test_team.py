@@ -107,7 +107,7 @@ def test_a_first_task_needs_no_project_to_be_named_and_is_seen_by_whoever_has_no
     assert team("ada", "tasks", "list", "--unassigned").out.startswith("1\tWrite it down\t")
 
 
-PUBLIC_URLS = {
+PUBLIC_URLS: dict[str, str | None] = {
     "https://ada:secret@git.example.org/team/web.git": "https://git.example.org/team/web.git",
     "ssh://git:secret@git.example.org/team/web": "ssh://git@git.example.org/team/web",
     "git@git.example.org:team/web.git": "git@git.example.org:team/web.git",
