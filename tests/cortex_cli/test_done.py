@@ -61,6 +61,16 @@ def test_work_that_was_merged_by_hand_without_being_submitted_is_done(worked: Gi
     assert worked.done()["merged_by"] == "ancestor"
 
 
+@pytest.mark.requirement("CX-80")
+def test_a_wrong_setting_of_the_forge_is_not_passed_over(submitted: GitSandbox) -> None:
+    submitted.backend.task["pull_request"] |= {"number": 1, "forge": "github"}
+    submitted.git("config", "cortex.forge", "svn")
+    before = submitted.state()
+    with pytest.raises(CortexError, match=r"cortex\.forge must be one of"):
+        submitted.done()
+    assert submitted.state() == before
+
+
 @pytest.mark.requirement("CX-76")
 def test_work_that_is_not_merged_is_not_done(submitted: GitSandbox) -> None:
     before = submitted.state()

@@ -79,7 +79,7 @@ def has_ended(process: int) -> bool:
 @pytest.mark.requirement("CX-65")
 def test_at_a_terminal_git_stays_in_the_group_of_the_terminal_and_ends_too(tmp_path: Path) -> None:
     environment = git_environment_for_tests(tmp_path)
-    child = ChildProcess(["sleep", "1000"], tmp_path, environment, has_terminal=True, grace=0)
+    child = ChildProcess(["sleep", "1000"], tmp_path, environment, has_terminal=True, grace=0.2)
     with pytest.raises(TimedOut):
         child.communicate(b"", 0.2)
     git = Git(tmp_path, environment, Deadline(), is_asking=True)

@@ -126,17 +126,17 @@ def _require_free(repository: RepositoryState, plan: _Plan) -> None:
     if plan.refs.here and plan.refs.here.worktree:
         raise make_error("BranchElsewhere", branch=plan.branch, path=plan.refs.here.worktree)
     state = repository.work_tree
-    if state.branch is None and state.head != plan.target:
-        contained = ("--count=1", f"--contains={state.head}", "refs/heads", "refs/remotes", "refs/tags")
-        if not repository.git.run("for-each-ref", *contained).out:
-            raise make_error("DetachedHead", head=str(state.head))
-    mine = {*state.changed, *state.untracked}
-    if mine and state.head != plan.target:
+    places = ("--count=1", f"--contains={state.head}", "refs/heads", "refs/remotes", "refs/tags")
+    is_detached = state.branch is None and state.head != plan.target
+    if is_detached and not repository.git.run("for-each-ref", *places).out:
+        raise make_error("DetachedHead", head=str(state.head))
+    in_the_way = {*state.changed, *state.untracked} if state.head != plan.target else set[str]()
+    if in_the_way:
         options = ("-r", "-z", "--name-only", "--no-renames")
-        in_the_way = mine.intersection(repository.git.run("diff-tree", *options, str(state.head), plan.target).fields)
-        if in_the_way:
-            advice = "Commit or move them: switching to the branch would overwrite them."
-            raise make_error("UncommittedChanges", words={"advice": advice}, files=sorted(in_the_way))
+        in_the_way &= {*repository.git.run("diff-tree", *options, str(state.head), plan.target).fields}
+    if in_the_way:
+        advice = "Commit or move them: switching to the branch would overwrite them."
+        raise make_error("UncommittedChanges", words={"advice": advice}, files=sorted(in_the_way))
     if state.changed:
         repository.warnings.append(f"{len(state.changed)} changed files were carried along to the branch.")
 
