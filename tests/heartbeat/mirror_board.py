@@ -60,7 +60,7 @@ def found_in(data: str | bytes, *, is_recovery: bool = True) -> list[FoundTask]:
     """Return the tasks of the section of ``data`` as a start without a store finds them, or a call."""
     document = read_document(data.encode() if isinstance(data, str) else data, "TODO")
     reading = read_section(document.units, None, lambda _: None, lambda _: "", is_recovery=is_recovery)
-    return [addition.found for addition in reading.additions]
+    return [found for found, _ in reading.additions]
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 from typing_extensions import override
 
-from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
+from hierarchy_mcp.arguments import CompleteTask, CreateTask, ListTasks, StartTask, UpdateTask
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import KIND
 from hierarchy_mcp.service import HierarchyService
@@ -55,14 +55,14 @@ def usual(folder: Path) -> set[str]:
     bench = HierarchyBench(folder)
     bench.create("house", "plan", "build")
     bench.create("tree", "dig", "plant")
-    bench.service.start_task("house")
+    bench.service.start_task(StartTask(id="house"))
     return {"name of house", "name of tree"}
 
 
 def half_done(folder: Path) -> set[str]:
     """Leave a root task with one open leaf."""
     texts = usual(folder)
-    HierarchyBench(folder).service.complete_task("plan", "drawn")
+    HierarchyBench(folder).service.complete_task(CompleteTask(id="plan", resolution="drawn"))
     return texts
 
 
@@ -91,11 +91,11 @@ def delete(bench: HierarchyBench) -> None:
 
 
 def start(bench: HierarchyBench) -> None:
-    bench.service.start_task("tree")
+    bench.service.start_task(StartTask(id="tree"))
 
 
 def complete(bench: HierarchyBench) -> None:
-    bench.service.complete_task("build", "it stands")
+    bench.service.complete_task(CompleteTask(id="build", resolution="it stands"))
 
 
 def show(bench: HierarchyBench) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
+from hierarchy_mcp.arguments import CompleteTask, CreateTask, ListTasks, StartTask, UpdateTask
 from hierarchy_mcp.models import KIND, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.service import HierarchyService
 from task_core.files import Wait
@@ -107,9 +107,9 @@ def new_counted(request: pytest.FixtureRequest, tmp_path: Path) -> NewCounted:
 @pytest.mark.requirement("EN-2", "EN-4", "EN-10")
 def test_a_call_costs_the_same_in_ten_thousand_tasks_as_in_a_thousand(new_counted: NewCounted) -> None:
     calls: dict[str, Callable[[HierarchyService], object]] = {
-        "start": lambda service: service.start_task("r012"),
-        "start another": lambda service: service.start_task("r013"),
-        "complete": lambda service: service.complete_task("r012-31", "x"),
+        "start": lambda service: service.start_task(StartTask(id="r012")),
+        "start another": lambda service: service.start_task(StartTask(id="r013")),
+        "complete": lambda service: service.complete_task(CompleteTask(id="r012-31", resolution="x")),
         "get": lambda service: service.get_task("r012-31"),
         "list": lambda service: service.list_tasks(ListTasks(depth=0, limit=20)),
         "list below": lambda service: service.list_tasks(ListTasks.model_validate({"parentId": "r012", "limit": 20})),
@@ -134,7 +134,8 @@ def test_what_a_start_and_a_completion_cost_grows_with_the_depth_alone(new_count
     for levels in (10, 20, 30):
         counted = new_counted((task(f"r{level}"), f"r{level - 1}" if level else ROOTS) for level in range(levels))
         leaf = f"r{levels - 1}"
-        start, complete = partial(counted.service.start_task, "r0"), partial(counted.service.complete_task, leaf, "x")
+        start = partial(counted.service.start_task, StartTask(id="r0"))
+        complete = partial(counted.service.complete_task, CompleteTask(id=leaf, resolution="x"))
         costs[levels] = counted.cost(start) + counted.cost(complete)
     assert costs[30] - costs[20] <= 1.2 * (costs[20] - costs[10])
 
@@ -189,11 +190,11 @@ def test_the_kept_counts_are_those_of_the_rows_after_every_kind_of_change() -> N
     counted = CountedService(MemoryDatabase(), grown(3, 4, done=(0, 2)))
     service = counted.service
     service.create_task(CreateTask.model_validate({"name": "x", "id": "x", "tasks": [{"name": "y", "id": "y"}]}))
-    service.start_task("r001")
+    service.start_task(StartTask(id="r001"))
     service.update_task(UpdateTask.model_validate({"id": "r000", "status": "todo"}))
     service.update_task(UpdateTask.model_validate({"id": "r002-1", "parentId": "y"}))
     service.update_task(UpdateTask.model_validate({"id": "y", "parentId": None, "insertIndex": 0}))
-    service.complete_task("x", "now a leaf")
+    service.complete_task(CompleteTask(id="x", resolution="now a leaf"))
     service.delete_task("r002")
     with counted.store.read() as tasks:
         nodes = tasks.nodes()

@@ -9,7 +9,6 @@ from typing_extensions import override
 from heartbeat_mcp.arguments import Updates
 from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.entries import Receipts
-from heartbeat_mcp.mirror.items import FoundTask
 from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatTask
@@ -72,21 +71,16 @@ class Intake:
         reading = self.read(document, work, is_recovery=is_recovery)
         shown, bullets, added = dict(reading.shown), dict[str, bytes](), list[str]()
         for found, text in reading.additions:
-            task_id = self._add(found, work, is_shown)
+            is_free = found.id and found.id not in work and found.id not in self._maker.archive
+            task_id = found.id if found.id and is_free else self._maker.new_id(work, is_shown)
+            work.add(self._maker.make_task(found, task_id, work.next_moment()))
             (shown if found.id else bullets)[task_id] = text
             added.append(task_id)
-        for task_id, status in reading.ticks:
+        for task_id, status in reading.ticks.items():
             given = Updates.model_validate({"status": status})
             work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=work.next_moment()))
         message = describe_reading(reading, added, self._file, is_recovery=is_recovery)
         return TakenIn(message, shown, bullets)
-
-    def _add(self, found: FoundTask, work: Transaction[HeartbeatTask], is_shown: Callable[[str], bool]) -> str:
-        is_free = found.id is not None and found.id not in work and found.id not in self._maker.archive
-        task_id = found.id if found.id and is_free else self._maker.new_id(work, is_shown)
-        task = self._maker.make_task(found, task_id, work.next_moment())
-        work.add(task)
-        return task.id
 
 
 @contextmanager

@@ -131,7 +131,10 @@ class HeartbeatService:
             if (value := getattr(arguments.updates, field)) is not None:
                 self._check_reference(field, value)
         with self._open_transaction() as tasks:
-            old = self._get_changeable(tasks, arguments.task_id)
+            old = self._archive.find_any(arguments.task_id, tasks)
+            if old.id not in tasks or (self._archive.facets and old.columns.facet):
+                advice = "this task is finished and archived; create a new one to continue"
+                raise InvalidArguments([("task_id", advice)])
             task = apply_update(old, arguments.updates, append_ideas=arguments.append_ideas, now=tasks.next_moment())
             tasks.replace(task)
         return task
@@ -225,12 +228,6 @@ class HeartbeatService:
         if old:
             self._warnings.settle(_NOT_ARCHIVED)
         return len(old) < _CLEANED_AT_A_TIME
-
-    def _get_changeable(self, tasks: Collection[HeartbeatTask], task_id: str) -> HeartbeatTask:
-        task = self._archive.find_any(task_id, tasks)
-        if task_id not in tasks or (self._archive.facets and task.columns.facet):
-            raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to continue")])
-        return task
 
     def _select_archived(self, selection: Selection, tasks: Collection[HeartbeatTask]) -> list[HeartbeatTask]:
         """Return the archived tasks outside the store that match ``selection``, marked, the oldest first."""

@@ -1,30 +1,32 @@
 """The errors of this server besides those of the core."""
 
 from collections.abc import Mapping, Sequence
-
-from pydantic import JsonValue
+from typing import ClassVar
 
 from task_core.errors import ECHO_LIMIT, TaskError, echo
 
 __all__ = ["ExecutionOrder", "IncompleteSubtasks"]
 
 
-class ExecutionOrder(TaskError):
-    """Other tasks must be done first; ``blocking`` has id, name and status of the first, ``count`` says how many."""
+class _OpenTasks(TaskError):
+    """Tasks must be done first; the details have id, name and status of the first ones, and ``count``."""
 
-    def __init__(self, blocking: Sequence[Mapping[str, str]], count: int) -> None:
-        details: dict[str, JsonValue] = {"blocking": [dict(task) for task in blocking], "count": count}
-        super().__init__(f"Complete these tasks first: {_tasks(blocking, count)}.", details)
+    advice: ClassVar[str]
+    key: ClassVar[str]
 
-
-class IncompleteSubtasks(TaskError):
-    """A task has open subtasks; ``incomplete`` has id, name and status of the first, ``count`` says how many."""
-
-    def __init__(self, incomplete: Sequence[Mapping[str, str]], count: int) -> None:
-        details: dict[str, JsonValue] = {"incomplete": [dict(task) for task in incomplete], "count": count}
-        super().__init__(f"Complete its subtasks first: {_tasks(incomplete, count)}.", details)
+    def __init__(self, tasks: Sequence[Mapping[str, str]], count: int) -> None:
+        named = echo(", ".join(f"'{echo(task['name'])}' ({task['id']})" for task in tasks), ECHO_LIMIT)
+        more = f" and {count - len(tasks)} more" if count > len(tasks) else ""
+        super().__init__(f"{self.advice}: {named}{more}.", {self.key: [dict(task) for task in tasks], "count": count})
 
 
-def _tasks(tasks: Sequence[Mapping[str, str]], count: int) -> str:
-    named = echo(", ".join(f"'{echo(task['name'])}' ({task['id']})" for task in tasks), ECHO_LIMIT)
-    return f"{named} and {count - len(tasks)} more" if count > len(tasks) else named
+class ExecutionOrder(_OpenTasks):
+    """Other tasks must be done first: ``blocking``."""
+
+    advice, key = "Complete these tasks first", "blocking"
+
+
+class IncompleteSubtasks(_OpenTasks):
+    """A task has open subtasks: ``incomplete``."""
+
+    advice, key = "Complete its subtasks first", "incomplete"

@@ -103,14 +103,9 @@ def _add_working_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Start task", idempotent=True, uncut=("hierarchy_summary",))
     def startTask(arguments: StartTask) -> StartedTask:
         """Start a leaf, or a parent's first open leaf. All before it must be done. The active one becomes todo."""
-        return service.start_task(arguments.id, show_all=bool(arguments.table))
+        return service.start_task(arguments)
 
     @server.tool(title="Complete task", uncut=("table",))
     def completeTask(arguments: CompleteTask) -> TaskStep:
         """Complete a leaf, and each parent with no open subtask left; return what to start next, or start it."""
-        return service.complete_task(
-            arguments.id,
-            arguments.resolution,
-            start_next=bool(arguments.start_next),
-            show_all=bool(arguments.table),
-        )
+        return service.complete_task(arguments)

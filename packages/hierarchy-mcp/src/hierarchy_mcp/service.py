@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
+from hierarchy_mcp.arguments import CompleteTask, CreateTask, ListTasks, StartTask, UpdateTask
 from hierarchy_mcp.creation import add_tree, check_levels, count_levels
 from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
 from hierarchy_mcp.messages import (
@@ -125,10 +125,10 @@ class HierarchyService:
             settle(work, above)
         return DeletedTask(id=task_id, deleted=deleted)
 
-    def start_task(self, task_id: str, *, show_all: bool = False) -> StartedTask:
+    def start_task(self, arguments: StartTask) -> StartedTask:
         """Start the first open leaf of a task; an active leaf elsewhere goes back to todo (HI-5).
 
-        Of more than 12 tasks the table has the changed ones, unless ``show_all`` (PE-19).
+        Of more than 12 tasks the table has the changed ones, unless all are asked for (PE-19).
 
         Raises:
             TaskNotFound: no task has the id.
@@ -136,7 +136,7 @@ class HierarchyService:
             ExecutionOrder: tasks before it are not done.
         """
         with self._store.transaction() as work:
-            asked = work.get(task_id)
+            asked = work.get(arguments.id)
             _refuse_done(asked, HierarchyStatus.IN_PROGRESS)
             leaf, active = first_open_leaf(work, asked), active_leaf(work)
             is_new = active is None or active.id != leaf.id
@@ -149,20 +149,18 @@ class HierarchyService:
             path = find_path(work, leaf.id)
             started = dict.fromkeys(task.id for task in changed)
             return StartedTask(
-                task=render_counted(work, work.get(task_id)),
+                task=render_counted(work, work.get(asked.id)),
                 active_task=ActiveTask.of(path[-1]),
                 started_tasks=[TaskState.of(task) for task in path if task.id in started],
                 message=started_message(leaf, active if is_new else None, is_new=is_new),
                 aggregated_criteria=Criteria.of(path),
-                hierarchy_summary=table(work, path, work.get(task_id), started, is_whole=show_all),
+                hierarchy_summary=table(work, path, work.get(asked.id), started, is_whole=bool(arguments.table)),
             )
 
-    def complete_task(
-        self, task_id: str, resolution: str, *, start_next: bool = False, show_all: bool = False
-    ) -> TaskStep:
+    def complete_task(self, arguments: CompleteTask) -> TaskStep:
         """Complete a leaf, and with it each parent that has no open subtask left, and name what comes next (HI-6).
 
-        ``start_next`` starts that too; ``show_all`` as in ``start_task`` (PE-19).
+        The call may start that too, and ask for all rows of the table (PE-19).
 
         Raises:
             TaskNotFound: no task has the id.
@@ -171,6 +169,7 @@ class HierarchyService:
             ExecutionOrder: it is not the active leaf, and tasks before it are not done.
         """
         with self._store.transaction() as work:
+            task_id = arguments.id
             path = find_path(work, task_id)
             task = path[-1]
             _refuse_done(task, HierarchyStatus.DONE)
@@ -179,30 +178,30 @@ class HierarchyService:
                 raise IncompleteSubtasks(_states(incomplete), work.count_children(task_id, is_open=True))
             if task.status is not HierarchyStatus.IN_PROGRESS:
                 self._check_order(work, path)
-            changed = _set_status(work, task.changed(resolution=resolution), HierarchyStatus.DONE)
+            changed = _set_status(work, task.changed(resolution=arguments.resolution), HierarchyStatus.DONE)
             completed = [TaskEntry.of(other) for other in changed[1:] if other.is_done]
             following = next_leaf(work, work.get(path[0].id), strict_roots=self._strict_roots)
-            is_started = start_next and following is not None and following.status is HierarchyStatus.TODO
+            is_started = bool(arguments.start_next and following and following.status is HierarchyStatus.TODO)
             if following and is_started:
                 changed += _set_status(work, following, HierarchyStatus.IN_PROGRESS)
             path = find_path(work, task_id)
             ahead = find_path(work, following.id) if following else []
-            began = ahead if start_next else []
+            began = ahead if arguments.start_next else []
             ids = dict.fromkeys(other.id for other in changed)
             return TaskStep(
                 task=render_counted(work, path[-1]),
                 next_task_id=following.id if following else "",
                 message=completed_message(path[-1], following, is_started=is_started),
                 auto_completed_parents=completed,
-                progress_summary=summarize_progress(work, path, ahead, ids, is_whole=show_all),
+                progress_summary=summarize_progress(work, path, ahead, ids, is_whole=bool(arguments.table)),
                 active_task=ActiveTask.of(began[-1]) if began else None,
                 aggregated_criteria=Criteria.of(began) if began else None,
             )
 
     def _check_order(self, tasks: Collection[HierarchyTask], path: Sequence[HierarchyTask]) -> None:
-        found = find_blocking(tasks, path, strict_roots=self._strict_roots)
-        if found.count:
-            raise ExecutionOrder(_states(found.tasks), found.count)
+        blocking, count = find_blocking(tasks, path, strict_roots=self._strict_roots)
+        if count:
+            raise ExecutionOrder(_states(blocking), count)
 
 
 def _check_index(wanted: int | None, count: int) -> None:

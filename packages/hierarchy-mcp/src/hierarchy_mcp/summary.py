@@ -171,17 +171,17 @@ def _position(tasks: Collection[HierarchyTask], task_id: str) -> tuple[int, ...]
 
 def _parent_entries(tasks: Collection[HierarchyTask], parents: Sequence[HierarchyTask]) -> list[ParentEntry]:
     states = tasks.child_states_of([parent.id for parent in parents])
-    return [_parent_entry(parent, *_count_done(states[parent.id])) for parent in parents]
-
-
-def _parent_entry(parent: HierarchyTask, done: int, total: int) -> ParentEntry:
-    return ParentEntry(
-        id=parent.id,
-        name=parent.name,
-        completed_subtasks=done,
-        remaining_subtasks=total - done,
-        completion_percentage=_per_cent(done, total),
-    )
+    return [
+        ParentEntry(
+            id=parent.id,
+            name=parent.name,
+            completed_subtasks=done,
+            remaining_subtasks=total - done,
+            completion_percentage=_per_cent(done, total),
+        )
+        for parent in parents
+        for done, total in [_count_done(states[parent.id])]
+    ]
 
 
 def _row(

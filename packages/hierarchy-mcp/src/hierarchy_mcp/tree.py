@@ -2,20 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
 from task_core.errors import MAX_NAMED
 from task_core.store import ROOTS, Collection, Selection, Transaction
 
-__all__ = ["Blocking", "active_leaf", "find_blocking", "find_path", "first_open_leaf", "next_leaf", "settle"]
-
-
-class Blocking(NamedTuple):
-    """Tasks that must be done first: the first ones, in order, and how many there are."""
-
-    tasks: Sequence[HierarchyTask]
-    count: int
+__all__ = ["active_leaf", "find_blocking", "find_path", "first_open_leaf", "next_leaf", "settle"]
 
 
 def find_path(tasks: Collection[HierarchyTask], task_id: str) -> list[HierarchyTask]:
@@ -40,11 +32,13 @@ def active_leaf(tasks: Collection[HierarchyTask]) -> HierarchyTask | None:
     return next((task for task in active if not tasks.child_states(task.id)), None)
 
 
-def find_blocking(tasks: Collection[HierarchyTask], path: Sequence[HierarchyTask], *, strict_roots: bool) -> Blocking:
-    """Return what must be done before the open task that ``path`` leads to, outermost first, in order (R3.3, R3.10).
+def find_blocking(
+    tasks: Collection[HierarchyTask], path: Sequence[HierarchyTask], *, strict_roots: bool
+) -> tuple[Sequence[HierarchyTask], int]:
+    """Return the first tasks that must be done before the open one at the end of ``path``, and how many there are.
 
-    These are the open siblings before it and before each of its ancestors; earlier roots count only with
-    ``strict_roots``.
+    These are the open siblings before it and before each of its ancestors, outermost first, in order (R3.3, R3.10);
+    earlier roots count only with ``strict_roots``.
     """
     found: list[HierarchyTask] = []
     count = 0
@@ -57,7 +51,7 @@ def find_blocking(tasks: Collection[HierarchyTask], path: Sequence[HierarchyTask
             earlier = tasks.children(parent, is_open=True, limit=MAX_NAMED)
             found += takewhile(lambda other, end=task.id: other.id != end, earlier)
         count += tasks.count_children(parent, is_open=True, before=task.id)
-    return Blocking(found[:MAX_NAMED], count)
+    return found[:MAX_NAMED], count
 
 
 def next_leaf(tasks: Collection[HierarchyTask], root: HierarchyTask, *, strict_roots: bool) -> HierarchyTask | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
+from operator import not_
 from typing import Annotated, Final, Self
 
 from pydantic import Field
@@ -46,11 +47,6 @@ class Priority(StrEnum):
         """The integer for the priority: the higher, the more the task matters."""
         return [*Priority].index(self) + 1
 
-    @property
-    def note(self) -> str:
-        """The priority where tasks are listed in short: nothing for the usual one."""
-        return "" if self is Priority.MEDIUM else self.value
-
     @classmethod
     @override
     def _missing_(cls, value: object) -> Self | None:
@@ -67,11 +63,7 @@ TRANSITIONS: Final[Mapping[V1Status, tuple[V1Status, ...]]] = {
 """The statuses that may follow each status (V1-3); keeping a status is not a transition, and always allowed."""
 
 
-def _holds_nothing(value: object) -> bool:
-    return not value
-
-
-_Optional: Final = Field(exclude_if=_holds_nothing)
+_Optional: Final = Field(exclude_if=not_)
 
 
 class TaskItem(Record):

@@ -67,7 +67,7 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
     service = TaskService(store, rng or SystemRandom())
     _add_tools(server, service)
     if settings.task_extra_tools:
-        add_changes_tool(server, store, _render_task)
+        add_changes_tool(server, store, lambda task: task.model_dump(mode="json"))
     server.offer(_board(service, store), *PROMPTS)
     return server
 
@@ -122,8 +122,3 @@ def _board(service: TaskService, store: Store[StoredTask]) -> TaskResources:
         summary=lambda: render_summary(*view.overview(MAX_SUMMED), "list_tasks"),
         list_tool="list_tasks",
     )
-
-
-def _render_task(task: StoredTask) -> JsonObject:
-    answer: JsonObject = TaskAnswer(task=task).model_dump(mode="json")["task"]
-    return answer

@@ -39,7 +39,7 @@ class TasksView(StoreView[StoredTask]):
             task.id,
             task.status.value,
             task.title,
-            task.priority.note,
+            "" if task.priority is Priority.MEDIUM else task.priority.value,
             depth,
             priority=task.priority.value,
             topic=task.topic_id or "",

@@ -114,8 +114,9 @@ class Frame:
         """
         texts = [entry.text for entry in entries]
         if max_chars:
+            urgent = [entry.text for entry in sorted(entries, key=lambda entry: not entry.is_running)]
             room = max_chars - _size(b"".join(self._body([b""]))) + len(self._newline)
-            texts = _select_fitting(_sort_by_urgency(entries), room, len(self._newline))
+            texts = _select_fitting(urgent, room, len(self._newline))
         if len(texts) < len(entries):
             texts.append(overflow_line(len(entries) - len(texts)))
         body = self._body(texts)
@@ -137,10 +138,6 @@ class Frame:
         if (own or self._texts) and not self._ends_as_before and _is_indented(self._after):
             body.append((newline if self._texts else b"") + LIST_END + newline)
         return [*body, self._tail]
-
-
-def _sort_by_urgency(entries: Sequence[Entry]) -> list[bytes]:
-    return [entry.text for entry in sorted(entries, key=lambda entry: not entry.is_running)]
 
 
 def _select_fitting(texts: Sequence[bytes], room: int, line_end: int) -> list[bytes]:

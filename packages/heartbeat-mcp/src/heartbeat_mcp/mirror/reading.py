@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from heartbeat_mcp.mirror.entries import Receipts, digest_of, render_entry
 from heartbeat_mcp.mirror.items import FoundTask, Item, parse_task, read_item
@@ -16,7 +16,7 @@ from heartbeat_mcp.mirror.section import Part, Unit
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["Addition", "Reading", "Tick", "describe_reading", "read_section"]
+__all__ = ["Reading", "describe_reading", "read_section"]
 
 _OFFSET: Final = 2
 """Columns before the content of an entry: its bullet and a blank."""
@@ -27,28 +27,14 @@ _MAX_SAID: Final = 100
 _BRACKET: Final = re.compile(rb"\[[^\[\]\n]*\]")
 
 
-class Addition(NamedTuple):
-    """A bullet, or an entry whose task is not in the store, that becomes a task."""
-
-    found: FoundTask
-    text: bytes
-
-
-class Tick(NamedTuple):
-    """An entry in which a person changed nothing but the bracket (HB-17)."""
-
-    task_id: str
-    status: HeartbeatStatus
-
-
 @dataclass
 class Reading:
     """The meaning of the section, given the receipts and the tasks."""
 
-    additions: list[Addition] = field(default_factory=list)
-    """The bullets to take in, in the order of the section."""
-    ticks: list[Tick] = field(default_factory=list)
-    """The statuses to apply."""
+    additions: list[tuple[FoundTask, bytes]] = field(default_factory=list)
+    """The bullets, and the entries without a task, to take in, in the order of the section, each with its text."""
+    ticks: dict[str, HeartbeatStatus] = field(default_factory=dict)
+    """The statuses to apply, by id: a person changed nothing but the bracket of the entry (HB-17)."""
     kept: list[Unit] = field(default_factory=list)
     """The units that stay as they are, below the entries."""
     refused: list[str] = field(default_factory=list)
@@ -71,9 +57,9 @@ class Reading:
 def describe_reading(reading: Reading, added: Sequence[str], file: str, *, is_recovery: bool) -> str:
     """Return the warning about what was taken in from ``file``, or nothing; ``added`` has the ids of the new tasks."""
     names = escape_invisible(", ".join(added))
-    ticked = ", ".join(f"{name} ({status.value})" for name, status in reading.ticks)
+    ticked = ", ".join(f"{name} ({status.value})" for name, status in reading.ticks.items())
     said = []
-    if added and is_recovery and any(addition.found.id for addition in reading.additions):
+    if added and is_recovery and any(found.id for found, _ in reading.additions):
         said.append(f"The store was empty; its tasks were recovered from {file}: {names}.")
     elif added and is_recovery:
         said.append(f"Tasks were added from the lines of {file}: {names}.")
@@ -99,7 +85,7 @@ def read_section(
     """
     entries = {unit.item.closing_id for unit in units if unit.part is Part.ENTRY and unit.item}
     bullets = receipts.bullets(entries) if receipts else Counter[str]()
-    reader = _Reader(receipts, bullets, find, fault_of, is_recovery=is_recovery)
+    reader = _Reader(receipts, bullets, find, fault_of, is_recovery)
     for unit in units:
         reader.place(unit)
     reading = reader.reading
@@ -110,23 +96,15 @@ def read_section(
     return reading
 
 
+@dataclass
 class _Reader:
-    def __init__(
-        self,
-        receipts: Receipts | None,
-        bullets: Counter[str],
-        find: Callable[[str], HeartbeatTask | None],
-        fault_of: Callable[[FoundTask], str],
-        *,
-        is_recovery: bool,
-    ) -> None:
-        self.reading = Reading()
-        self._receipts = receipts
-        self._find = find
-        self._fault_of = fault_of
-        self._is_recovery = is_recovery
-        self._bullets = bullets
-        self._added: set[tuple[str, bytes]] = set()
+    receipts: Receipts | None
+    bullets: Counter[str]
+    find: Callable[[str], HeartbeatTask | None]
+    fault_of: Callable[[FoundTask], str]
+    is_recovery: bool
+    reading: Reading = field(default_factory=Reading)
+    added: set[tuple[str | None, bytes]] = field(default_factory=set)
 
     def place(self, unit: Unit) -> None:
         """Add ``unit`` to the part of the reading where it belongs."""
@@ -135,23 +113,23 @@ class _Reader:
             self.reading.kept.append(unit)
         elif item is None:
             return  # the server's own line, which is written again if needed
-        elif (name := item.closing_id or item.named_id) and (task := self._find(name)):
+        elif (name := item.closing_id or item.named_id) and (task := self.find(name)):
             self._place_known(unit, item, task)
         elif unit.part is Part.BULLET:
             self._place_bullet(unit, item)
         elif unit.is_set_apart:
             self.reading.kept.append(unit)
-        elif not (self._receipts and self._receipts.knows(item.closing_id or "", unit.text)):
+        elif not (self.receipts and self.receipts.knows(item.closing_id or "", unit.text)):
             self._add(unit, item)
 
     def _place_known(self, unit: Unit, item: Item, task: HeartbeatTask) -> None:
         is_first = task.id not in self.reading.present
         self.reading.present.add(task.id)
-        is_ours = self._receipts is not None and self._receipts.knows(task.id, unit.text)
+        is_ours = self.receipts is not None and self.receipts.knows(task.id, unit.text)
         status = _ticked(unit, item, task) if is_first and not is_ours else None
         if status is not None and status is not task.status:
-            self.reading.ticks.append(Tick(task.id, status))
-        elif not (is_ours or self._receipts is None or _says_what_is_stored(unit, item, task)):
+            self.reading.ticks[task.id] = status
+        elif not (is_ours or self.receipts is None or _says_what_is_stored(unit, item, task)):
             self.reading.overridden.append(_difference(item, task))
             return
         if is_first:
@@ -159,21 +137,21 @@ class _Reader:
 
     def _place_bullet(self, unit: Unit, item: Item) -> None:
         digest = digest_of(unit.text)
-        if self._bullets[digest]:
-            self._bullets[digest] -= 1  # an earlier call took it in but did not write the section
+        if self.bullets[digest]:
+            self.bullets[digest] -= 1  # an earlier call took it in but did not write the section
         else:
             self._add(unit, item)
 
     def _add(self, unit: Unit, item: Item) -> None:
-        found = parse_task(item, takes_name=self._is_recovery)
-        if found.id is not None and (found.id, unit.text) in self._added:
+        found = parse_task(item, takes_name=self.is_recovery)
+        if found.id is not None and (found.id, unit.text) in self.added:
             return  # a copy of an entry, which says nothing more
-        if fault := self._fault_of(found):
+        if fault := self.fault_of(found):
             self.reading.kept.append(unit)
             self.reading.refused.append(f"'{_short(found.raw_user_request)}' ({fault})")
         else:
-            self.reading.additions.append(Addition(found, unit.text))
-            self._added.add((found.id or "", unit.text))
+            self.reading.additions.append((found, unit.text))
+            self.added.add((found.id, unit.text))
 
 
 def _says_what_is_stored(unit: Unit, item: Item, task: HeartbeatTask) -> bool:
