@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from heartbeat_mcp.__main__ import main
 from heartbeat_mcp.doctor import checks
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.doctor import Level
+from tests.core.command_line import command_line
 from tests.doctor_report import Report, report
 from tests.heartbeat.conftest import Desk, call
 from tests.tool_client import ToolFailed
@@ -324,28 +325,18 @@ def test_a_store_in_another_folder_has_its_own_folder_looked_at(tmp_path: Path) 
 
 
 @pytest.mark.requirement("DOC-1", "DOC-2", "CLI-1")
-@pytest.mark.parametrize(
-    ("environment", "code", "end"),
-    [
-        ({"HEARTBEAT_FILE_PATH": "HEARTBEAT.md", "HEARTBEAT_STATE_PATH": "damaged.json"}, 1, "1 fault found."),
-    ],
-)
 def test_the_command_prints_the_report_on_stdout(
-    tmp_path: Path, environment: dict[str, str], code: int, end: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "damaged.json").write_text("{")
     (tmp_path / "damaged.json").chmod(0o600)
-    variables = {name: str(tmp_path / value) for name, value in environment.items()}
-    with untouched(tmp_path):
-        ended = subprocess.run(
-            [sys.executable, "-m", "heartbeat_mcp", "doctor"],
-            env={name: value for name, value in os.environ.items() if not name.startswith("HEARTBEAT")} | variables,
-            capture_output=True,
-            check=False,
-            encoding="utf-8",
-            timeout=30,
-        )
-    assert (ended.returncode, ended.stdout.splitlines()[-1], ended.stderr) == (code, end, "")
+    monkeypatch.setenv("HEARTBEAT_FILE_PATH", str(tmp_path / "HEARTBEAT.md"))
+    monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(tmp_path / "damaged.json"))
+    monkeypatch.setattr(sys, "argv", ["heartbeat-mcp", "doctor"])
+    with untouched(tmp_path), command_line(), pytest.raises(SystemExit) as ending:
+        main()
+    said = capsys.readouterr()
+    assert (ending.value.code, said.out.splitlines()[-1], said.err) == (1, "1 fault found.", "")
 
 
 @pytest.mark.requirement("DOC-2")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,14 @@ import mcp_types
 import pytest
 from mcp.client import Client
 
+from heartbeat_mcp.__main__ import main
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.bootstrap import BadSettings
 from task_core.cli.settings import load_settings
 from task_core.errors import TaskError
 from task_core.server import client_roots
+from tests.core.command_line import command_line
 from tests.doctor_report import report
 from tests.tool_client import Roots
 
@@ -219,12 +220,15 @@ async def test_a_server_that_found_no_list_ends_as_any_other(folders: Path) -> N
 @pytest.mark.requirement("CLI-1", "CLI-3")
 @pytest.mark.parametrize("options", [["export"], ["--transport", "http", "--port", "0"]])
 @pytest.mark.usefixtures("folders")
-def test_commands_and_http_end_with_2_where_there_is_no_file(options: list[str]) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "heartbeat_mcp", *options], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "heartbeat-mcp: Set HEARTBEAT_FILE_PATH: " in ended.stderr
+def test_commands_and_http_end_with_2_where_there_is_no_file(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["heartbeat-mcp", *options])
+    with command_line(), pytest.raises(SystemExit) as ending:
+        main()
+    said = capsys.readouterr()
+    assert (ending.value.code, said.out) == (2, "")
+    assert "heartbeat-mcp: Set HEARTBEAT_FILE_PATH: " in said.err
 
 
 @pytest.mark.requirement("DOC-1")

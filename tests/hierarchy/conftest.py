@@ -178,7 +178,7 @@ def served(tmp_path: Path) -> ServedTree:
     return serve_on("json", tmp_path)
 
 
-@pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
+@pytest.fixture(params=["json", "sqlite", ON_POSTGRES])
 def any_served(request: pytest.FixtureRequest, tmp_path: Path) -> ServedTree:
     """Tasks on each engine, for what each tool asks of it."""
     return serve_on(request.param, tmp_path)

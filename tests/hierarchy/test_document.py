@@ -210,11 +210,11 @@ async def test_the_same_mistake_is_reported_again_once_it_was_fixed_by_a_person_
 
 
 @pytest.mark.requirement("HI-8", "WARN-1")
-async def test_three_of_thousands_of_notes_are_reported_and_the_rest_are_counted(served: ServedTree) -> None:
-    leaves = [bare(f"b{number}", status="in_progress") for number in range(5_000)]
+async def test_three_of_a_thousand_notes_are_reported_and_the_rest_are_counted(served: ServedTree) -> None:
+    leaves = [bare(f"b{number}", status="in_progress") for number in range(1_000)]
     write(served, bare("a", *leaves), bare("z", bare("y", status="in_progress")))
     warned = warnings_of(await served.call("listTasks", depth=0))
-    assert (warned.count("is read as"), warned.endswith(" 4997 more.")) == (3, True)
+    assert (warned.count("is read as"), warned.endswith(" 997 more.")) == (3, True)
     counts = await served.call("completeTask", id="b0", resolution="x")
     assert dig(counts, "progress_summary", "in_progress_tasks") == 0
 

@@ -78,7 +78,7 @@ def put(path: Path, data: bytes) -> None:
 
 
 @pytest.mark.requirement("L1", "L2", "ST-3")
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(shapes.filter(bool), st.integers(-1, 8), st.lists(edits, max_size=3))
 @example([[]], -1, [("put", 0, 2, b"[\n]}\n")])
 @example([[], []], -1, [("insert", 2, 0, b"]}\n")])
@@ -101,7 +101,7 @@ def test_however_a_document_is_edited_it_is_refused_or_written_as_what_was_read(
 
 
 @pytest.mark.requirement("D7", "EN-6", "L2", "ST-2", "ST-3")
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(shapes, shapes, st.integers(-1, 8), st.integers(0, 2), st.lists(edits, max_size=2))
 @example([[[]], []], [[[]], []], 2, 0, [("repeat line", 2, 2, b"")])
 def test_a_store_that_reads_its_document_again_has_what_one_that_opens_it_has(

@@ -269,7 +269,7 @@ class Walk(RuleBasedStateMachine):
 @pytest.mark.requirement("V1-2", "EN-5")
 @pytest.mark.parametrize(
     ("engine", "examples"),
-    [("memory", 15), ("sqlite", 5), pytest.param("postgresql", 2, marks=needs_postgres)],
+    [("memory", 10), ("sqlite", 4), pytest.param("postgresql", 5, marks=[needs_postgres, pytest.mark.long])],
 )
 def test_whatever_happens_between_two_pages_nothing_is_skipped_or_shown_twice(engine: str, examples: int) -> None:
     walk = type("WalkOnEngine", (Walk,), {"engine": Engine(engine)})

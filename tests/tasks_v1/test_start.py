@@ -1,8 +1,7 @@
 """The settings, the folder of the store, and the command (CLI-1, CLI-3, S4)."""
 
-import os
+import re
 import runpy
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -20,8 +19,6 @@ from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.core.command_line import command_line
 from tests.tasks_v1.conftest import ServedStore
-
-SECONDS = 30
 
 
 @pytest.fixture
@@ -130,18 +127,15 @@ def test_a_command_works_on_the_store_of_the_settings(
 
 
 @pytest.mark.requirement("CLI-1")
-def test_the_help_lists_the_variables_with_their_defaults(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tasks_v1_mcp", "--help"],
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-        env=os.environ | {"XDG_DATA_HOME": str(tmp_path)},
-        timeout=SECONDS,
-    )
-    assert "TASKS_FILE_PATH" in done.stdout
-    assert "tasks.json" in done.stdout
-    assert "LOG_LEVEL" in done.stdout
+@pytest.mark.usefixtures("_own_process")
+def test_the_help_lists_the_variables_with_their_defaults(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tasks-v1-mcp", "--help"])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert ending.value.code == 0
+    assert {"TASKS_FILE_PATH", "tasks.json", "LOG_LEVEL"} - {*re.findall(r"[\w.]+", capsys.readouterr().out)} == set()
 
 
 @pytest.mark.process
