@@ -17,7 +17,6 @@ __all__ = [
     "Part",
     "TaskSection",
     "Unit",
-    "find_newline",
     "locate_section",
     "read_units",
 ]
@@ -49,7 +48,7 @@ class TaskSection:
     after: bytes
     """Everything from the next heading of level 1 or 2 on."""
     newline: bytes
-    """The line end for lines that are written."""
+    """The line end of the first line of the document, or a line feed: for lines that are written."""
     is_new: bool = False
     """True if the document has no such section yet."""
 
@@ -69,7 +68,8 @@ def locate_section(data: bytes, name: str) -> tuple[TaskSection, list[Block]]:
     bare = [line.rstrip(b"\r\n") for line in lines]
     front = _front_matter_length(bare)
     blocks = _moved(scan(bare[front:]), front)
-    newline = find_newline(data)
+    line_end = _LINE_END.search(data)
+    newline = line_end[0] if line_end else b"\n"
     index = find_heading(bare, blocks, name)
     if index is None:
         # A block that is still open at the end would swallow a heading after it, so the section goes before that block.
@@ -82,12 +82,6 @@ def locate_section(data: bytes, name: str) -> tuple[TaskSection, list[Block]]:
     inside = [block for block in blocks[index + 1 :] if block.start < last]
     heading = b"".join(lines[blocks[index].start : first])
     return TaskSection(mark + before, heading, body, after, newline), _moved(inside, -first)
-
-
-def find_newline(data: bytes) -> bytes:
-    """Return the line end of the first line of ``data``, or a line feed if it has none."""
-    line_end = _LINE_END.search(data)
-    return line_end[0] if line_end else b"\n"
 
 
 def _new_section(
