@@ -76,7 +76,7 @@ def scan(lines: Sequence[bytes]) -> list[Block]:
     # Latin-1 keeps every byte one character, and all that has a meaning in Markdown is ASCII.
     _PARSER.block.parse(b"\n".join(lines).decode("latin-1"), _PARSER, {}, tokens)
     top = (token for token in tokens if token.level == (token.type == "list_item_open") and "_list_" not in token.type)
-    blocks = [_make_block(token, *token.map, lines) for token in top if token.map]
+    blocks = [_make_block(token, token.map[0], token.map[1], lines) for token in top if token.map]
     if any(token.level >= _MAX_NESTING - 1 for token in tokens):
         blocks[-1] = replace(blocks[-1], is_cut=True)
     return blocks
