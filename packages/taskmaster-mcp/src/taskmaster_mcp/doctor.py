@@ -13,9 +13,8 @@ from task_core.models import utc_now
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 from taskmaster_mcp.core.checking import Issue, find_issues
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.project.lock import STALE_SECONDS, locate_foreign_lock
-from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.settings import TaskmasterSettings
 
 __all__ = ["checks"]
@@ -29,43 +28,44 @@ _MAX_ISSUES: Final = 20
 
 def checks(settings: TaskmasterSettings) -> list[Check]:
     """Return the checks of the usual project: the one for calls that name none."""
-    registry = ProjectRegistry(settings, WarningList(), utc_now)
-    found = partial(_look_at, registry)
+    found = partial(_inspect, Target(ProjectRegistry(settings, WarningList(), utc_now)))
     return [
-        Check("project", partial(found, partial(_check_project, registry))),
-        Check("folder", partial(found, lambda project: check_folder(_find_existing(project.path.parent)))),
-        Check("tasks", partial(found, partial(_check_tasks, registry))),
+        Check("project", partial(found, _check_project)),
+        Check("folder", partial(found, lambda target: check_folder(_find_existing(target.project.path.parent)))),
+        Check("tasks", partial(found, _check_tasks)),
         Check("locks", partial(found, _check_locks)),
         Check("programs", _check_programs),
     ]
 
 
-def _look_at(registry: ProjectRegistry, look: Callable[[Project], Iterator[Finding]]) -> Iterator[Finding]:
+def _inspect(target: Target, inspect: Callable[[Target], Iterator[Finding]]) -> Iterator[Finding]:
     try:
-        yield from look(registry.project(Scope()))
+        yield from inspect(target)
     except TaskError as error:
         cure = "Do what the message says, then run doctor again."
         yield wrong(f"{error.message}", cure)
 
 
-def _check_project(registry: ProjectRegistry, project: Project) -> Iterator[Finding]:
+def _check_project(target: Target) -> Iterator[Finding]:
+    project = target.project
     if not project.folder.is_dir() and not project.path.is_file():
         other = f"; there is one above it, {project.above}" if project.above else ""
         cure = f"Set TASK_MASTER_PROJECT_ROOT to {project.above}, or let" if other else "Let"
         yield note(f"{project.root} has no project yet{other}", f"{cure} your agent call initialize_project.")
         return
     yield right(f"the project is {project.root}, its tasks are in {project.path.relative_to(project.root)}")
-    yield right(f"calls that name no tag use '{registry.tag(Scope(), project)}'")
+    yield right(f"calls that name no tag use '{target.tag}'")
 
 
-def _check_tasks(registry: ProjectRegistry, project: Project) -> Iterator[Finding]:
+def _check_tasks(target: Target) -> Iterator[Finding]:
+    project = target.project
     if not project.path.exists():
         yield right(f"{project.path.name} does not exist yet; it is created when needed")
         return
     with project.store.read() as members:
         names = members.tags
         yield right(f"{project.path.name} is complete: {pluralize(len(names), 'tag')}")
-        if (tag := registry.tag(Scope(), project)) not in names and names:
+        if (tag := target.tag) not in names and names:
             cure = "Choose another with use_tag." if tag == project.current_tag() else "Correct TASKMASTER_TAG."
             yield wrong(f"the tag '{tag}' does not exist", cure)
         for name in names:
@@ -81,8 +81,8 @@ def _list_issues(tag: str, issues: Sequence[Issue]) -> Iterator[Finding]:
         yield note(f"tag '{tag}': {len(issues) - _MAX_ISSUES} more such findings")
 
 
-def _check_locks(project: Project) -> Iterator[Finding]:
-    lock = locate_foreign_lock(project.path)
+def _check_locks(target: Target) -> Iterator[Finding]:
+    lock = locate_foreign_lock(target.project.path)
     if os.path.lexists(lock):
         age = time.time() - lock.lstat().st_mtime
         if age < STALE_SECONDS:

@@ -18,7 +18,7 @@ from taskmaster_mcp.core.items import PRIORITIES, ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next
 from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.errors import SubtaskNotFound
 from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
@@ -66,8 +66,8 @@ class TaskmasterView:
 
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task or subtask as ``get_task`` shows it, or raise ``TaskNotFound``."""
-        project, tag = self._registry.open(Scope())
-        return render_whole(_find_item(project.tasks(tag), task_id.lstrip("# ")), project.scores(tag))
+        target = Target(self._registry)
+        return render_whole(_find_item(target.tasks(), task_id.lstrip("# ")), target.project.scores(target.tag))
 
     def next(self) -> str | None:
         """Return the id of the task or subtask that ``next_task`` chooses, or None."""
@@ -76,8 +76,8 @@ class TaskmasterView:
 
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks, and of which tag is shown."""
-        project, tag = self._registry.open(Scope())
-        return tag, project.revision(tag)
+        target = Target(self._registry)
+        return target.tag, target.project.revision(target.tag)
 
     def close(self) -> None:
         """Release the project."""
@@ -115,13 +115,12 @@ class TaskmasterView:
     def store(self) -> TagStore | None:
         """The store of the project, or None if there is no project: each call reports why."""
         try:
-            return self._registry.project(Scope()).store
+            return Target(self._registry).project.store
         except TaskError:
             return None
 
     def _read(self) -> TagTasks:
-        project, tag = self._registry.open(Scope())
-        return project.tasks(tag)
+        return Target(self._registry).tasks()
 
 
 def open_view(settings: TaskmasterSettings) -> View:

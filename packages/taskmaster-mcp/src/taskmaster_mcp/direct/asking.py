@@ -10,7 +10,7 @@ from task_core.bounds import LISTED_TEXT, MAX_PAGE, size_of, take_fitting
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.plans import Ask, find_open, find_related, hash_values
 from taskmaster_mcp.core.views import render_short, render_whole
-from taskmaster_mcp.direct.results import DirectResult
+from taskmaster_mcp.direct.registry import Target
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.project import Project
 
@@ -44,19 +44,14 @@ TASK_FIELDS: Final[JsonObject] = {**SUBTASK_FIELDS, "priority": "critical, high,
 
 
 def ask_host(
-    about: tuple[Project, str],
-    words: Sequence[str],
-    context: JsonObject,
-    call: tuple[str, JsonObject],
-    fields: JsonObject,
-) -> DirectResult:
+    target: Target, words: Sequence[str], context: JsonObject, call: tuple[str, JsonObject], fields: JsonObject
+) -> JsonObject:
     """Return the answer that asks the caller to think: about what, with what, and which call comes next (TM-64).
 
-    ``about`` is the project and the tag. The call names the tag, since another may be the current one by then. It does
-    not repeat the prompt, nor long texts, which the caller has written.
+    The call names the tag, since another may be the current one by then. It does not repeat the prompt, nor long
+    texts, which the caller has written.
     """
-    project, tag = about
-    language = project.config().get("responseLanguage")
+    language = target.project.config().get("responseLanguage")
     if isinstance(language, str) and _LANGUAGE.fullmatch(language):
         words = [*words, f"Write the texts in {language}."]
     tool, given = call
@@ -64,17 +59,15 @@ def ask_host(
     long = [name for name, value in known.items() if size_of(value) > LISTED_TEXT]
     if long:
         words = [*words, f"Give {', '.join(long)} again as before."]
-    arguments: JsonObject = {"tag": tag} | {name: value for name, value in known.items() if name not in long}
-    return DirectResult(
-        {
-            "action": "HOST_INPUT_REQUIRED",
-            "instructions": " ".join([*words, _AS_DATA]),
-            "context": context,
-            "call": {"tool": tool, "arguments": arguments},
-            "fields": fields,
-            "tag": tag,
-        }
-    )
+    arguments: JsonObject = {"tag": target.tag} | {name: value for name, value in known.items() if name not in long}
+    return {
+        "action": "HOST_INPUT_REQUIRED",
+        "instructions": " ".join([*words, _AS_DATA]),
+        "context": context,
+        "call": {"tool": tool, "arguments": arguments},
+        "fields": fields,
+        "tag": target.tag,
+    }
 
 
 def list_whole(name: str, rows: Sequence[tuple[str, JsonObject]], total: int) -> JsonObject:
@@ -93,31 +86,29 @@ def count_subtasks(project: Project, num: int | None, entry: Mapping[str, JsonVa
     return 5
 
 
-def find_entry(project: Project, tag: str, task_id: str) -> Mapping[str, JsonValue]:
+def find_entry(target: Target, task_id: str) -> Mapping[str, JsonValue]:
     """Return what the complexity report says about a task, empty if nothing."""
-    return next((row for row in project.entries(tag) if str(row.get("taskId")) == task_id), {})
+    return next((row for row in target.project.entries(target.tag) if str(row.get("taskId")) == task_id), {})
 
 
-def ask_for_task(about: tuple[Project, str], ask: Ask) -> DirectResult:
+def ask_for_task(target: Target, ask: Ask) -> JsonObject:
     """Say what a new task needs (TM-66)."""
     if not ask.prompt.strip():
         raise BadValue("title", "give a title, or a prompt to plan a task for")
-    project, tag = about
-    tasks = project.tasks(tag)
+    tasks = target.tasks()
     related = take_fitting([render_short(item, {}) for item in find_related(tasks, ask.prompt)])
     ids: list[JsonValue] = [task.id for task in tasks.tasks]
     context: JsonObject = {"relatedTasks": [*related], "idsInUse": ids[-1000:]}
     fields = {**TASK_FIELDS, "dependencies": "ids of the tasks that must be done first"}
     words = ["Write one task for the prompt, unless a related task is the same already.", "Then make the call."]
-    return ask_host(about, words, context, ("add_task", ask.arguments), fields)
+    return ask_host(target, words, context, ("add_task", ask.arguments), fields)
 
 
-def ask_about_items(about: tuple[Project, str], ask: Ask, *, item_id: str = "", start: str = "") -> DirectResult:
+def ask_about_items(target: Target, ask: Ask, *, item_id: str = "", start: str = "") -> JsonObject:
     """Say what a change needs: of one item, or of all open tasks from the id ``start`` on (TM-67)."""
     if not ask.prompt.strip():
         raise BadValue("prompt", "give the fields to change, or say in prompt what changes")
-    project, tag = about
-    tasks = project.tasks(tag)
+    tasks = target.tasks()
     items = find_open(tasks, start) if start else [tasks.get(item_id)]
     rows = [(item.id, render_whole(item, {})) for item in items]
     context = list_whole("items", rows, len(items)) if start else {"items": [row for _, row in rows]}
@@ -130,4 +121,4 @@ def ask_about_items(about: tuple[Project, str], ask: Ask, *, item_id: str = "", 
     ]
     fields: JsonObject = {name: text for name, text in TASK_FIELDS.items() if name != "dependencies"}
     call, wanted = ("update", {"updates": [{"id": "id", **fields}]}) if start else ("update_task", fields)
-    return ask_host(about, words, context, (call, arguments), wanted)
+    return ask_host(target, words, context, (call, arguments), wanted)

@@ -16,8 +16,8 @@ from taskmaster_mcp.core.status import StatusChange, set_status
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.asking import ask_about_items, ask_for_task
 from taskmaster_mcp.direct.reading import list_dropped
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
-from taskmaster_mcp.direct.results import DirectResult, direct
+from taskmaster_mcp.direct.registry import Target
+from taskmaster_mcp.direct.results import direct
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.project import Project
 
@@ -48,39 +48,31 @@ class ItemEdit(NamedTuple):
 
 @direct
 def add_task_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
-    *,
-    fields: Mapping[str, JsonValue],
-    dependencies: Sequence[str] = (),
-    ask: Ask,
-) -> DirectResult:
+    target: Target, *, fields: Mapping[str, JsonValue], dependencies: Sequence[str] = (), ask: Ask
+) -> JsonObject:
     """Add a task, or say what a new one needs."""
-    project, tag = registry.open(scope)
     if not fields.get("title"):
-        return ask_for_task((project, tag), ask)
-    priority = fields.get("priority") or default_priority(project)
-    with project.change(tag) as tasks:
+        return ask_for_task(target, ask)
+    priority = fields.get("priority") or default_priority(target.project)
+    with target.change() as tasks:
         item = add_task(tasks, {**fields, "priority": priority}, dependencies)
         data: JsonObject = {"taskId": item.id, "task": render_whole(item, {})}
-    return DirectResult({**data, "message": f"Added task {item.id}.", "telemetryData": ask.telemetry, "tag": tag})
+    return {**data, "message": f"Added task {item.id}.", "telemetryData": ask.telemetry, "tag": target.tag}
 
 
 @direct
 def add_subtask_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
+    target: Target,
     *,
     task_id: str,
     convert: str | None = None,
     fields: Mapping[str, JsonValue],
     dependencies: Sequence[str] = (),
-) -> DirectResult:
+) -> JsonObject:
     """Add a subtask, new or made of the task ``convert``."""
     if convert is None and not fields.get("title"):
         raise BadValue("title", "give the title of a new subtask, or taskId")
-    project, tag = registry.open(scope)
-    with project.change(tag) as tasks:
+    with target.change() as tasks:
         task = find_task(tasks, "id", task_id)
         data: JsonObject = {}
         if convert is None:
@@ -90,74 +82,61 @@ def add_subtask_direct(
             item = tasks.get(new_id)
             data = list_dropped(dropped)
         shown = render_whole(tasks.get(item.id), {})
-    return DirectResult({"subtask": shown, **data, "message": f"Added subtask {item.id}.", "tag": tag})
+    return {"subtask": shown, **data, "message": f"Added subtask {item.id}.", "tag": target.tag}
 
 
 @direct
-def update_task_direct(
-    registry: ProjectRegistry, scope: Scope, *, changes: ItemEdit, ask: Ask, revision: str | None = None
-) -> DirectResult:
+def update_task_direct(target: Target, *, changes: ItemEdit, ask: Ask, revision: str | None = None) -> JsonObject:
     """Set fields of an item, if it is as it was at ``revision``, or say what a change needs."""
-    project, tag = registry.open(scope)
     has_prompt = bool(ask.prompt) or changes.metadata is None
     if not changes.fields and not changes.metadata and has_prompt:
-        return ask_about_items((project, tag), ask, item_id=changes.id)
-    with project.change(tag) as tasks:
+        return ask_about_items(target, ask, item_id=changes.id)
+    with target.change() as tasks:
         check_revision(revision, [tasks.get(changes.id).fields])
-        [item] = edit_items(tasks, [changes], project.now)
+        [item] = edit_items(tasks, [changes], target.project.now)
         shown = fit(render_whole(item, {}))
         message = f"Updated {item.id}." if tasks.is_changed else f"{item.id} was so already; nothing changed."
-    return DirectResult({"task": shown, "message": message, "telemetryData": ask.telemetry, "tag": tag})
+    return {"task": shown, "message": message, "telemetryData": ask.telemetry, "tag": target.tag}
 
 
 @direct
 def update_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
-    *,
-    start: str,
-    plan: Sequence[ItemEdit] | None,
-    ask: Ask,
-    revision: str | None = None,
-) -> DirectResult:
+    target: Target, *, start: str, plan: Sequence[ItemEdit] | None, ask: Ask, revision: str | None = None
+) -> JsonObject:
     """Set fields of several items, all or nothing, if the open tasks from ``start`` on are as at ``revision``.
 
     Without a ``plan``, say what a change of these tasks needs.
     """
-    project, tag = registry.open(scope)
     if plan is None:
-        return ask_about_items((project, tag), ask, start=start)
-    with project.change(tag) as tasks:
+        return ask_about_items(target, ask, start=start)
+    with target.change() as tasks:
         check_revision(revision, [task.fields for task in find_open(tasks, start)])
-        items = edit_items(tasks, plan, project.now)
-        ids = [item.id for item in items]
+        ids: list[JsonValue] = [item.id for item in edit_items(tasks, plan, target.project.now)]
     message = f"Updated {pluralize(len(ids), 'item')}."
-    return DirectResult({"updated": [*ids], "message": message, "telemetryData": ask.telemetry, "tag": tag})
+    return {"updated": ids, "message": message, "telemetryData": ask.telemetry, "tag": target.tag}
 
 
 @direct
 def update_subtask_direct(
-    registry: ProjectRegistry, scope: Scope, *, item_id: str, note: str | None, metadata: Mapping[str, JsonValue] | None
-) -> DirectResult:
+    target: Target, *, item_id: str, note: str | None, metadata: Mapping[str, JsonValue] | None
+) -> JsonObject:
     """Append a note to the details of an item, merge metadata into it, or both."""
     if note is None and metadata is None:
         raise BadValue("prompt", "give the text to append, or metadata")
-    project, tag = registry.open(scope)
-    with project.change(tag) as tasks:
+    with target.change() as tasks:
         item = tasks.get(item_id)
         if note is not None:
-            add_note(tasks, item, note, project.now)
+            add_note(tasks, item, note, target.project.now)
         if metadata is not None:
             merge_metadata(tasks, item, metadata)
         shown = render_whole(item, {})
-    return DirectResult({"subtask": shown, "message": f"Updated {item_id}.", "tag": tag})
+    return {"subtask": shown, "message": f"Updated {item_id}.", "tag": target.tag}
 
 
 @direct
-def set_task_status_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str], status: str) -> DirectResult:
+def set_task_status_direct(target: Target, *, ids: Sequence[str], status: str) -> JsonObject:
     """Set the status of items; subtasks and tasks follow."""
-    project, tag = registry.open(scope)
-    with project.change(tag) as tasks:
+    with target.change() as tasks:
         changes = set_status(tasks, tasks.get_all(ids), status)
         data: JsonObject = {"tasks": [_status_change(change) for change in changes.asked]}
         if changes.closed:
@@ -169,7 +148,7 @@ def set_task_status_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequ
             data["nextTask"] = {"id": item.id, "title": item.title} if item else None
         changed = sum(change.old != change.new for change in changes.asked)
     message = f"Set {', '.join(ids)} to '{status}'." if changed else f"The status was '{status}' already."
-    return DirectResult({"message": message, **data, "tag": tag})
+    return {"message": message, **data, "tag": target.tag}
 
 
 def default_priority(project: Project) -> str:

@@ -23,8 +23,8 @@ from taskmaster_mcp.core.views import render_short, render_whole
 from taskmaster_mcp.direct.asking import SUBTASK_FIELDS, TASK_FIELDS, ask_host, count_subtasks, find_entry, list_whole
 from taskmaster_mcp.direct.changing import default_priority
 from taskmaster_mcp.direct.reading import list_dropped
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
-from taskmaster_mcp.direct.results import DirectResult, direct
+from taskmaster_mcp.direct.registry import Target
+from taskmaster_mcp.direct.results import direct
 from taskmaster_mcp.errors import BadValue, FileMissing, Refused
 from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import resolve_inside
@@ -44,81 +44,79 @@ _MAX_EXPANDED: Final = 10
 
 @direct
 def expand_task_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
+    target: Target,
     *,
     task_id: str,
     plan: Sequence[Planned] | None,
     ask: Ask,
     force: bool = False,
     revision: str | None = None,
-) -> DirectResult:
+) -> JsonObject:
     """Split a task into the subtasks of a plan, or say what to plan (TM-68)."""
-    project, tag = registry.open(scope)
     if plan is None:
-        return _ask_for_subtasks(project, tag, task_id, ask, force=force)
-    with project.change(tag) as tasks:
+        return _ask_for_subtasks(target, task_id, ask, force=force)
+    with target.change() as tasks:
         task = tasks.get(task_id)
         check_revision(revision, task.fields)
         had = len(task.subtasks)
         dropped = add_subtasks(tasks, [(task, plan)], force=force)
         shown = fit(render_short(task, {}, with_subtasks=True))
     data: JsonObject = {"task": shown, "subtasksAdded": len(plan), "hasExistingSubtasks": had > 0}
-    return DirectResult({**data, **list_dropped(dropped), "telemetryData": ask.telemetry, "tag": tag})
+    return {**data, **list_dropped(dropped), "telemetryData": ask.telemetry, "tag": target.tag}
 
 
-def _ask_for_subtasks(project: Project, tag: str, task_id: str, ask: Ask, *, force: bool) -> DirectResult:
-    task = project.tasks(tag).get(task_id)
+def _ask_for_subtasks(target: Target, task_id: str, ask: Ask, *, force: bool) -> JsonObject:
+    task = target.tasks().get(task_id)
     check_expandable(task)
-    entry = find_entry(project, tag, task.id)
+    entry = find_entry(target, task.id)
     revision = hash_values(task.fields)
     context: JsonObject = {"task": render_whole(task, {}), "revision": revision}
     if text := entry.get("expansionPrompt"):
         context["expansionPrompt"] = text
+    count = count_subtasks(target.project, ask.num, entry)
     words = [
-        f"Split the task into about {count_subtasks(project, ask.num, entry)} subtasks, in the order of the work.",
+        f"Split the task into about {count} subtasks, in the order of the work.",
         "Each can be finished in one go.",
         "They replace the present ones." if force else "Present subtasks stay; do not repeat them.",
         "Then make the call.",
     ]
     call = ("expand_task", {**ask.arguments, "revision": revision})
-    return ask_host((project, tag), words, context, call, {"subtasks": [SUBTASK_FIELDS]})
+    return ask_host(target, words, context, call, {"subtasks": [SUBTASK_FIELDS]})
 
 
 @direct
 def expand_all_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
+    target: Target,
     *,
     plan: Sequence[tuple[str, Sequence[Planned]]] | None,
     ask: Ask,
     force: bool = False,
     after: str | None = None,
     revision: str | None = None,
-) -> DirectResult:
+) -> JsonObject:
     """Split several tasks by their plans, all or nothing, or say which could be split behind ``after`` (TM-69)."""
-    project, tag = registry.open(scope)
     if plan is None:
-        return _ask_for_expansions(project, tag, ask, force=force, after=after)
-    with project.change(tag) as tasks:
+        return _ask_for_expansions(target, ask, force=force, after=after)
+    with target.change() as tasks:
         check_revision(revision, tasks.stored)
         dropped = add_subtasks(tasks, [(tasks.get(task_id), parts) for task_id, parts in plan], force=force)
     expanded: list[JsonObject] = [{"id": task_id, "subtasksAdded": len(parts)} for task_id, parts in plan]
     data: JsonObject = {"expanded": [*expanded], "message": f"Expanded {pluralize(len(expanded), 'task')}."}
-    return DirectResult({**data, **list_dropped(dropped), "telemetryData": ask.telemetry, "tag": tag})
+    return {**data, **list_dropped(dropped), "telemetryData": ask.telemetry, "tag": target.tag}
 
 
-def _ask_for_expansions(project: Project, tag: str, ask: Ask, *, force: bool, after: str | None) -> DirectResult:
-    tasks = project.tasks(tag)
+def _ask_for_expansions(target: Target, ask: Ask, *, force: bool, after: str | None) -> JsonObject:
+    tasks = target.tasks()
     rest = tasks.tasks
     if after is not None:
         rest = rest[rest.index(tasks.get(after)) + 1 :]
     found = [task for task in rest if not task.is_settled and (force or not task.subtasks)]
     rows: list[tuple[str, JsonObject]] = []
     for task in found[:_MAX_EXPANDED]:
-        entry = find_entry(project, tag, task.id)
+        entry = find_entry(target, task.id)
         hint: JsonObject = {"expansionPrompt": entry["expansionPrompt"]} if entry.get("expansionPrompt") else {}
-        rows.append((task.id, {"task": render_whole(task, {}), "num": count_subtasks(project, ask.num, entry), **hint}))
+        num = count_subtasks(target.project, ask.num, entry)
+        rows.append((task.id, {"task": render_whole(task, {}), "num": num, **hint}))
     arguments, context = {**ask.arguments, "after": None}, list_whole("tasks", rows, len(found))
     if force:
         arguments["revision"] = context["revision"] = hash_values(tasks.stored)
@@ -129,13 +127,12 @@ def _ask_for_expansions(project: Project, tag: str, ask: Ask, *, force: bool, af
         "Split those in tooLarge with expand_task.",
     ]
     fields: JsonObject = {"expansions": [{"id": "id of the task", "subtasks": [SUBTASK_FIELDS]}]}
-    return ask_host((project, tag), words, context, ("expand_all", arguments), fields)
+    return ask_host(target, words, context, ("expand_all", arguments), fields)
 
 
 @direct
 def parse_prd_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
+    target: Target,
     *,
     document: str | None,
     plan: Sequence[Planned] | None,
@@ -143,35 +140,34 @@ def parse_prd_direct(
     append: bool = False,
     force: bool = False,
     revision: str | None = None,
-) -> DirectResult:
+) -> JsonObject:
     """Make tasks of a plan, or show the document that they are to be made of (TM-70)."""
-    project, tag = registry.open(scope)
     if plan is None:
-        project.check_exists()
-        found = _document(project, document)
-        tasks = project.tasks(tag)
+        target.project.check_exists()
+        found = _document(target.project, document)
+        tasks = target.tasks()
         _check_empty(tasks, append=append, force=force)
-        return _ask_for_tasks((project, tag), found, ask, hash_values(tasks.stored) if force else None)
-    with project.change(tag) as tasks:
+        return _ask_for_tasks(target, found, ask, hash_values(tasks.stored) if force else None)
+    with target.change() as tasks:
         check_revision(revision, tasks.stored)
         _check_empty(tasks, append=append, force=force)
         replaced = 0 if append else len(tasks.stored)
         if replaced:
             tasks.stored.clear()
             tasks.is_changed = True
-        priority = default_priority(project)
+        priority = default_priority(target.project)
         added = add_tasks(tasks, [Planned({"priority": priority, **it.fields}, it.dependencies) for it in plan])
         ids: list[JsonValue] = [item.id for item in added]
     data: JsonObject = {"tasksAdded": len(ids), "ids": ids, **({"replaced": replaced} if replaced else {})}
-    message = f"Added {pluralize(len(ids), 'task')} to tag '{tag}'. Call expand_task to split those that are large."
-    return DirectResult({**data, "message": message, "telemetryData": ask.telemetry, "tag": tag})
+    message = (
+        f"Added {pluralize(len(ids), 'task')} to tag '{target.tag}'. Call expand_task to split those that are large."
+    )
+    return {**data, "message": message, "telemetryData": ask.telemetry, "tag": target.tag}
 
 
-def _ask_for_tasks(
-    about: tuple[Project, str], document: tuple[str, Path], ask: Ask, revision: str | None
-) -> DirectResult:
-    (project, _), (text, path) = about, document
-    stored = project.config().get("defaultNumTasks")
+def _ask_for_tasks(target: Target, document: tuple[str, Path], ask: Ask, revision: str | None) -> JsonObject:
+    text, path = document
+    stored = target.project.config().get("defaultNumTasks")
     wanted = ask.num if ask.num is not None else stored if isinstance(stored, int) else 10
     count = f"about {wanted} tasks" if wanted else "as many tasks as it needs"
     words = [
@@ -179,12 +175,11 @@ def _ask_for_tasks(
         "Leave nothing out that it asks for, and add nothing that it does not.",
         "Then make the call.",
     ]
-    context: JsonObject = {"document": text, "path": str(path.relative_to(project.root.resolve()))}
+    context: JsonObject = {"document": text, "path": str(path.relative_to(target.project.root.resolve()))}
     if revision:
         context["revision"] = revision
-    return ask_host(
-        about, words, context, ("parse_prd", {**ask.arguments, "revision": revision}), {"tasks": [TASK_FIELDS]}
-    )
+    call = ("parse_prd", {**ask.arguments, "revision": revision})
+    return ask_host(target, words, context, call, {"tasks": [TASK_FIELDS]})
 
 
 def _check_empty(tasks: TagTasks, *, append: bool, force: bool) -> None:

@@ -1,6 +1,6 @@
 """The tools that change nothing; their answers are kept while the files stay the same (TM-37 to TM-42, TM-75)."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -13,10 +13,10 @@ from taskmaster_mcp.core.moving import Dropped
 from taskmaster_mcp.core.selection import choose_next, describe_next_step, find_blocked
 from taskmaster_mcp.core.tags import describe_tag
 from taskmaster_mcp.core.views import count_statuses, render_short, render_whole
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
-from taskmaster_mcp.direct.results import DirectResult, direct
+from taskmaster_mcp.direct.registry import Target
+from taskmaster_mcp.direct.results import cached, direct
 from taskmaster_mcp.errors import BadValue, FileMissing
-from taskmaster_mcp.project.project import Project, list_entries
+from taskmaster_mcp.project.project import list_entries
 
 __all__ = [
     "MAX_LISTED",
@@ -52,28 +52,19 @@ def list_dropped(dropped: Dropped) -> JsonObject:
 
 
 @direct
+@cached
 def get_tasks_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
-    *,
-    status: Collection[str] = (),
-    with_subtasks: bool = False,
-    limit: int,
-    after: str | None = None,
-) -> DirectResult:
+    target: Target, *, status: Collection[str] = (), with_subtasks: bool = False, limit: int, after: str | None = None
+) -> JsonObject:
     """Return the tasks of a tag in short, those with one of the words in ``status`` if there are any."""
-
-    def action(project: Project, tag: str) -> JsonObject:
-        tasks = project.tasks(tag)
-        scores = project.scores(tag)
-        found = [task for task in tasks.tasks if not status or task.status in status]
-        rest = _continue_after(tasks, after, found) if after else found
-        shown = take_fitting([render_short(task, scores, with_subtasks=with_subtasks) for task in rest[:limit]])
-        left_out: JsonObject = {"left_out": len(rest) - len(shown)} if len(shown) < len(rest) else {}
-        data: JsonObject = {"tasks": [*shown], "filter": ",".join(status) or "all", "tag": tag, "total": len(found)}
-        return {**data, **left_out, "stats": count_statuses(tasks)}
-
-    return _answer_cached(registry, scope, ("get_tasks", tuple(status), with_subtasks, limit, after), action)
+    tasks = target.tasks()
+    scores = target.project.scores(target.tag)
+    found = [task for task in tasks.tasks if not status or task.status in status]
+    rest = _continue_after(tasks, after, found) if after else found
+    shown = take_fitting([render_short(task, scores, with_subtasks=with_subtasks) for task in rest[:limit]])
+    left_out: JsonObject = {"left_out": len(rest) - len(shown)} if len(shown) < len(rest) else {}
+    data: JsonObject = {"tasks": [*shown], "filter": ",".join(status) or "all", "tag": target.tag, "total": len(found)}
+    return {**data, **left_out, "stats": count_statuses(tasks)}
 
 
 def _continue_after(tasks: TagTasks, after: str, found: Sequence[ProjectItem]) -> list[ProjectItem]:
@@ -85,98 +76,71 @@ def _continue_after(tasks: TagTasks, after: str, found: Sequence[ProjectItem]) -
 
 
 @direct
-def get_task_direct(
-    registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str], status: str | None = None
-) -> DirectResult:
+@cached
+def get_task_direct(target: Target, *, ids: Sequence[str], status: str | None = None) -> JsonObject:
     """Return items whole: one by itself, several as a list."""
-
-    def action(project: Project, tag: str) -> JsonObject:
-        tasks = project.tasks(tag)
-        scores = project.scores(tag)
-        items = [render_whole(item, scores, status) for item in tasks.get_all(ids)]
-        return items[0] if len(items) == 1 else limit_rows("tasks", items)
-
-    return _answer_cached(registry, scope, ("get_task", tuple(ids), status), action)
+    tasks = target.tasks()
+    scores = target.project.scores(target.tag)
+    items = [render_whole(item, scores, status) for item in tasks.get_all(ids)]
+    return items[0] if len(items) == 1 else limit_rows("tasks", items)
 
 
 @direct
-def next_task_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
+@cached
+def next_task_direct(target: Target) -> JsonObject:
     """Return the item to work on next, or what is in the way."""
-
-    def action(project: Project, tag: str) -> JsonObject:
-        tasks = project.tasks(tag)
-        item = choose_next(tasks)
-        data: JsonObject = {"nextTask": None, "isSubtask": False, "tag": tag, "nextSteps": describe_next_step(item)}
-        if item is None:
-            return {**data, "blocked": [*find_blocked(tasks)]}
-        found = render_whole(item, project.scores(tag))
-        if item.parent:
-            found["parentId"] = item.parent.id
-        return {**data, "nextTask": found, "isSubtask": item.is_subtask}
-
-    return _answer_cached(registry, scope, ("next_task",), action)
+    tasks = target.tasks()
+    item = choose_next(tasks)
+    data: JsonObject = {"nextTask": None, "isSubtask": False, "tag": target.tag, "nextSteps": describe_next_step(item)}
+    if item is None:
+        return {**data, "blocked": [*find_blocked(tasks)]}
+    found = render_whole(item, target.project.scores(target.tag))
+    if item.parent:
+        found["parentId"] = item.parent.id
+    return {**data, "nextTask": found, "isSubtask": item.is_subtask}
 
 
 @direct
-def complexity_report_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
+@cached
+def complexity_report_direct(target: Target) -> JsonObject:
     """Return the complexity report of a tag."""
-
-    def action(project: Project, tag: str) -> JsonObject:
-        project.tasks(tag)  # so that a tag that does not exist is named as such
-        report, path = project.report(tag), project.report_path(tag)
-        if not report:
-            raise FileMissing(
-                f"There is no complexity report of tag '{echo(tag)}'. Make one with analyze_project_complexity."
-            )
-        rows = limit_rows("complexityAnalysis", list_entries(report))
-        return {"report": {**report, **rows}, "reportPath": str(path)}
-
-    return _answer_cached(registry, scope, ("complexity_report",), action)
+    target.tasks()  # so that a tag that does not exist is named as such
+    report = target.project.report(target.tag)
+    if not report:
+        raise FileMissing(
+            f"There is no complexity report of tag '{echo(target.tag)}'. Make one with analyze_project_complexity."
+        )
+    rows = limit_rows("complexityAnalysis", list_entries(report))
+    return {"report": {**report, **rows}, "reportPath": str(target.project.report_path(target.tag))}
 
 
 @direct
-def validate_dependencies_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
+@cached
+def validate_dependencies_direct(target: Target) -> JsonObject:
     """Return everything that is wrong with the dependencies and words of a tag."""
-
-    def action(project: Project, tag: str) -> JsonObject:
-        tasks = project.tasks(tag)
-        issues = [issue.as_json for issue in find_issues(tasks)]
-        return {"valid": not issues, **limit_rows("issues", issues), **count_checked(tasks), "tag": tag}
-
-    return _answer_cached(registry, scope, ("validate_dependencies",), action)
+    tasks = target.tasks()
+    issues = [issue.as_json for issue in find_issues(tasks)]
+    return {"valid": not issues, **limit_rows("issues", issues), **count_checked(tasks), "tag": target.tag}
 
 
 @direct
-def list_tags_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
+@cached
+def list_tags_direct(target: Target) -> JsonObject:
     """Return the tags, the current one first, then by name."""
-
-    def action(project: Project, current: str) -> JsonObject:
-        with project.read() as members:
-            names = sorted(members.tags, key=lambda name: (name != current, name))
-            rows = [describe_tag(project.tag(members, name), is_current=name == current) for name in names]
-        return {**limit_rows("tags", rows), "currentTag": current, "totalTags": len(rows)}
-
-    return _answer_cached(registry, scope, ("list_tags",), action)
+    project, current = target.project, target.tag
+    with project.read() as members:
+        names = sorted(members.tags, key=lambda name: (name != current, name))
+        rows = [describe_tag(project.tag(members, name), is_current=name == current) for name in names]
+    return {**limit_rows("tags", rows), "currentTag": current, "totalTags": len(rows)}
 
 
 @direct
-def cache_stats_direct(registry: ProjectRegistry, _: Scope) -> DirectResult:
+def cache_stats_direct(target: Target) -> JsonObject:
     """Return how the cache was used."""
-    return DirectResult(registry.cache.statistics())
+    return target.registry.cache.statistics()
 
 
 @direct
-def get_operation_status_direct(registry: ProjectRegistry, _: Scope, *, operation_id: str) -> DirectResult:
+def get_operation_status_direct(target: Target, *, operation_id: str) -> JsonObject:
     """Return the state of an operation."""
-    return DirectResult(registry.operations.status(operation_id))
-
-
-def _answer_cached(
-    registry: ProjectRegistry, scope: Scope, call: tuple[Hashable, ...], action: Callable[[Project, str], JsonObject]
-) -> DirectResult:
-    project, tag = registry.open(scope)
-    key = (project.root, project.path, tag, *call)
-    data, from_cache = registry.cache.get_cached_or_execute(
-        key, lambda: project.revision(tag), lambda: action(project, tag)
-    )
-    return DirectResult(data, from_cache=from_cache)
+    return target.registry.operations.status(operation_id)

@@ -2,12 +2,15 @@
 
 import threading
 from collections import OrderedDict
+from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from task_core.models import Clock
 from task_core.warning_list import WarningList
+from taskmaster_mcp.core.items import TagTasks
 from taskmaster_mcp.direct.cache import Cache
 from taskmaster_mcp.direct.operations import Operations
 from taskmaster_mcp.errors import BadValue
@@ -16,7 +19,7 @@ from taskmaster_mcp.project.root import ProjectFiles, find_root, locate_tasks
 from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
 
-__all__ = ["ProjectRegistry", "Scope"]
+__all__ = ["ProjectRegistry", "Scope", "Target"]
 
 _MAX_PROJECTS: Final = 16
 """Projects that stay open; the one not used for longest is closed."""
@@ -28,6 +31,9 @@ class Scope(NamedTuple):
     project_root: str | None = None
     file: str | None = None
     tag: str | None = None
+
+
+_UNNAMED: Final = Scope()
 
 
 class ProjectRegistry:
@@ -61,15 +67,6 @@ class ProjectRegistry:
                 self._projects.popitem(last=False)  # its files are closed once no call uses it any more
         return project
 
-    def open(self, scope: Scope) -> tuple[Project, str]:
-        """Return the project of a call, and its tag; it raises what ``project`` does."""
-        project = self.project(scope)
-        return project, self.tag(scope, project)
-
-    def tag(self, scope: Scope, project: Project) -> str:
-        """Return the tag that a call is about (TM-31)."""
-        return scope.tag or self.settings.taskmaster_tag or project.current_tag()
-
     def work_in(self, folder: str | None) -> None:
         """Take the project around ``folder``, or else the current one, for calls that name none (TM-13).
 
@@ -91,3 +88,30 @@ class ProjectRegistry:
         project = Project(ProjectFiles(root, fsync=fsync), path, store, self.warnings, self.clock)
         self._in_use.add(project)
         return project
+
+
+class Target:
+    """The project and the tag of one call, each found when it is first needed."""
+
+    def __init__(self, registry: ProjectRegistry, scope: Scope = _UNNAMED) -> None:
+        self.registry = registry
+        self._scope = scope
+        self.from_cache = False
+
+    @cached_property
+    def project(self) -> Project:
+        """The project (TM-13, TM-16)."""
+        return self.registry.project(self._scope)
+
+    @cached_property
+    def tag(self) -> str:
+        """The tag (TM-31)."""
+        return self._scope.tag or self.registry.settings.taskmaster_tag or self.project.current_tag()
+
+    def tasks(self) -> TagTasks:
+        """Return the tasks of the tag as they are now."""
+        return self.project.tasks(self.tag)
+
+    def change(self) -> AbstractContextManager[TagTasks]:
+        """Open a transaction on the tag, which is saved at the end if it was changed."""
+        return self.project.change(self.tag)

@@ -1,4 +1,4 @@
-"""The results of direct functions, which never raise (TM-1, TM-2)."""
+"""The frame of direct functions: each returns a result and never raises (TM-1, TM-2)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from typing import Concatenate, ParamSpec
 
 from task_core.errors import TaskError
 from taskmaster_mcp.core.items import JsonObject
-from taskmaster_mcp.direct.registry import ProjectRegistry
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope, Target
 
-__all__ = ["DirectResult", "direct"]
+__all__ = ["DirectResult", "cached", "direct"]
 
 P = ParamSpec("P")
 
@@ -24,15 +24,33 @@ class DirectResult:
 
 
 def direct(
-    function: Callable[Concatenate[ProjectRegistry, P], DirectResult],
-) -> Callable[Concatenate[ProjectRegistry, P], DirectResult]:
-    """Make a direct function of ``function``: what it raises becomes its result."""
+    function: Callable[Concatenate[Target, P], JsonObject],
+) -> Callable[Concatenate[ProjectRegistry, Scope, P], DirectResult]:
+    """Make a direct function of ``function``: it is given what the call is about, and an error becomes the result."""
 
     @wraps(function)
-    def call(registry: ProjectRegistry, *args: P.args, **kwargs: P.kwargs) -> DirectResult:
+    def call(registry: ProjectRegistry, scope: Scope, *args: P.args, **kwargs: P.kwargs) -> DirectResult:
+        target = Target(registry, scope)
         try:
-            return function(registry, *args, **kwargs)
+            return DirectResult(function(target, *args, **kwargs), from_cache=target.from_cache)
         except TaskError as error:
             return DirectResult(error=error)
+
+    return call
+
+
+def cached(
+    function: Callable[Concatenate[Target, P], JsonObject],
+) -> Callable[Concatenate[Target, P], JsonObject]:
+    """Keep what ``function`` returns for the same arguments as long as the files of the project stay the same."""
+
+    @wraps(function)
+    def call(target: Target, *args: P.args, **kwargs: P.kwargs) -> JsonObject:
+        project, tag = target.project, target.tag
+        key = (function, project.root, project.path, tag, repr(kwargs))
+        data, target.from_cache = target.registry.cache.get_cached_or_execute(
+            key, lambda: project.revision(tag), lambda: function(target, *args, **kwargs)
+        )
+        return data
 
     return call

@@ -19,8 +19,8 @@ from taskmaster_mcp.direct.asking import ask_host
 from taskmaster_mcp.direct.changing import find_task
 from taskmaster_mcp.direct.operations import Progress
 from taskmaster_mcp.direct.reading import MAX_LISTED
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
-from taskmaster_mcp.direct.results import DirectResult, direct
+from taskmaster_mcp.direct.registry import Target
+from taskmaster_mcp.direct.results import direct
 from taskmaster_mcp.errors import BadValue, OddValue
 from taskmaster_mcp.project.files import detect_ending, generate_files
 from taskmaster_mcp.project.json_text import DEFAULT, Layout
@@ -47,10 +47,10 @@ _ENTRY: Final[JsonObject] = {
 
 @direct
 def initialize_project_direct(
-    registry: ProjectRegistry, scope: Scope, *, names: Mapping[str, str], store_tasks_in_git: bool = True
-) -> DirectResult:
+    target: Target, *, names: Mapping[str, str], store_tasks_in_git: bool = True
+) -> JsonObject:
     """Make the folders and files of a project; those that exist stay as they are."""
-    project = registry.project(scope)
+    project = target.project
     root = project.root
     if root in (Path.home().resolve(), Path(root.anchor)):
         raise BadValue("projectRoot", "give the folder of a project, not the home folder or the root of the disk")
@@ -85,18 +85,16 @@ def initialize_project_direct(
         )
     message = done if created or changed else "ALREADY_INITIALIZED: everything is there; nothing was changed."
     shown: list[JsonValue] = [str(path.relative_to(root)) for path in created]
-    return DirectResult({"message": message, "projectRoot": str(root), "created": shown, "changed": [*changed]})
+    return {"message": message, "projectRoot": str(root), "created": shown, "changed": [*changed]}
 
 
 @direct
-def generate_direct(
-    registry: ProjectRegistry, scope: Scope, *, output: str | None, ending: str | None, progress: Progress
-) -> DirectResult:
+def generate_direct(target: Target, *, output: str | None, ending: str | None, progress: Progress) -> JsonObject:
     """Write a text file for each task."""
-    project, tag = registry.open(scope)
+    project, tag = target.project, target.tag
     folder = resolve_inside(project.root, "output", output) if output else project.path.parent
     with project.generating:
-        tasks = project.tasks(tag)
+        tasks = target.tasks()
         try:
             made = generate_files(project.files, tasks, folder, ending or detect_ending(folder, tag), progress)
         except OSError as error:
@@ -106,25 +104,23 @@ def generate_direct(
     if made.skipped:
         rows: list[JsonValue] = [*made.skipped[:MAX_LISTED]]
         data |= {"skipped": rows, "skippedMessage": f"{len(made.skipped)} files were not generated, so they stay."}
-    return DirectResult({**data, "orphanedFilesRemoved": made.removed})
+    return {**data, "orphanedFilesRemoved": made.removed}
 
 
 @direct
 def analyze_project_complexity_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
+    target: Target,
     *,
     ids: Sequence[str] | None,
     first: int | None,
     last: int | None,
     plan: Sequence[JsonObject] | None,
     ask: Ask,
-) -> DirectResult:
+) -> JsonObject:
     """Merge an analysis into the complexity report, or ask for one of some tasks (TM-71)."""
-    project, tag = registry.open(scope)
+    project, tag = target.project, target.tag
     if plan is None:
-        tasks = project.tasks(tag)
-        rows = [render_short(task, {}) for task in _choose(tasks, ids, first, last)]
+        rows = [render_short(task, {}) for task in _choose(target.tasks(), ids, first, last)]
         shown = take_fitting(rows)
         context: JsonObject = {"tasks": [*shown], "left_out": len(rows) - len(shown)}
         words = [
@@ -132,7 +128,7 @@ def analyze_project_complexity_direct(
             "Then make the call; if some were left out, ask again for them by id.",
         ]
         fields: JsonObject = {"analysis": [_ENTRY]}
-        return ask_host((project, tag), words, context, ("analyze_project_complexity", ask.arguments), fields)
+        return ask_host(target, words, context, ("analyze_project_complexity", ask.arguments), fields)
     with project.transaction() as work:
         tasks = project.tag(work, tag)
         entries = [_entry(find_task(tasks, "taskId", str(row["taskId"])), row) for row in plan]
@@ -147,7 +143,7 @@ def analyze_project_complexity_direct(
         "mediumComplexityTasks": sum(5 <= score < 8 for score in scores),
         "lowComplexityTasks": sum(score < 5 for score in scores),
     }
-    return DirectResult({**data, "reportSummary": summary, "telemetryData": ask.telemetry, "tag": tag})
+    return {**data, "reportSummary": summary, "telemetryData": ask.telemetry, "tag": tag}
 
 
 def _write(project: Project, name: str, value: JsonObject) -> Path:

@@ -9,8 +9,8 @@ from task_core.errors import StoreUnreadable, TaskError
 from taskmaster_mcp.codec import MASTER
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.tags import check_new_name, make_tag, name_tag_after, note_new_name
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
-from taskmaster_mcp.direct.results import DirectResult, direct
+from taskmaster_mcp.direct.registry import Target
+from taskmaster_mcp.direct.results import direct
 from taskmaster_mcp.errors import BadValue, Refused
 from taskmaster_mcp.project.project import Project, check_tag_count, put_tag, rename_tag
 
@@ -22,78 +22,74 @@ _NOT_SWITCHED: Final = "current tag"
 
 @direct
 def add_tag_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
+    target: Target,
     *,
     name: str | None,
     copy_from_tag: str | None = None,
     copy_from_current: bool = False,
     from_branch: bool = False,
     description: str | None = None,
-) -> DirectResult:
+) -> JsonObject:
     """Make a tag, empty or with copies of the tasks of another; its name may come from the branch of git."""
-    project = registry.project(scope)
     if name is None and not from_branch:
         raise BadValue("name", "give the name of the new tag, or fromBranch")
-    name = name or _branch_tag(project)
-    source = copy_from_tag or (registry.tag(scope, project) if copy_from_current else None)
-    data = _make(project, name, source, description or f"Tag '{name}'")
-    return DirectResult(
-        {"tagName": name, "created": True, **data, "sourceTag": source, "message": f"Made tag '{name}'."}
-    )
+    name = name or _branch_tag(target.project)
+    source = copy_from_tag or (target.tag if copy_from_current else None)
+    data = _make(target.project, name, source, description or f"Tag '{name}'")
+    return {"tagName": name, "created": True, **data, "sourceTag": source, "message": f"Made tag '{name}'."}
 
 
 @direct
 def copy_tag_direct(
-    registry: ProjectRegistry, scope: Scope, *, source_name: str, target_name: str, description: str | None = None
-) -> DirectResult:
+    target: Target, *, source_name: str, target_name: str, description: str | None = None
+) -> JsonObject:
     """Make a tag with copies of the tasks of another."""
-    data = _make(registry.project(scope), target_name, source_name, description or f"Copy of '{source_name}'")
+    data = _make(target.project, target_name, source_name, description or f"Copy of '{source_name}'")
     names: JsonObject = {"sourceName": source_name, "targetName": target_name}
     message = f"Copied tag '{source_name}' to '{target_name}'."
-    return DirectResult({**names, "copied": True, **data, "message": message})
+    return {**names, "copied": True, **data, "message": message}
 
 
 @direct
-def use_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> DirectResult:
+def use_tag_direct(target: Target, *, name: str) -> JsonObject:
     """Switch to a tag."""
-    project = registry.project(scope)
+    project = target.project
     with project.transaction() as work:
         count = len(project.tag(work, name).tasks)
         previous = project.current_tag()
         if previous != name:
             project.set_current_tag(name)
     message = f"'{name}' is the current tag."
-    if kept := registry.settings.taskmaster_tag:
+    if kept := target.registry.settings.taskmaster_tag:
         message += f" But TASKMASTER_TAG is set: calls that name no tag still use '{kept}'."
     data: JsonObject = {"tagName": name, "switched": previous != name, "previousTag": previous, "taskCount": count}
-    return DirectResult({**data, "message": message})
+    return {**data, "message": message}
 
 
 @direct
-def rename_tag_direct(registry: ProjectRegistry, scope: Scope, *, old_name: str, new_name: str) -> DirectResult:
+def rename_tag_direct(target: Target, *, old_name: str, new_name: str) -> JsonObject:
     """Rename a tag; the current one stays current."""
     if old_name == MASTER:
         raise Refused("TAG_RENAMED", tag=MASTER)
-    project = registry.project(scope)
+    project = target.project
     with project.transaction() as work:
         tasks = project.tag(work, old_name)
         check_new_name("newName", new_name, work)
         was_current = project.current_tag() == old_name
         rename_tag(work, old_name, new_name, note_new_name(tasks.value, old_name, project.now))
     if was_current:
-        _switch(registry, project, new_name)
+        _switch(target, new_name)
     data: JsonObject = {"oldName": old_name, "newName": new_name, "renamed": True}
     further: JsonObject = {"taskCount": len(tasks.tasks), "wasCurrentTag": was_current}
-    return DirectResult({**data, **further, "message": f"Renamed tag '{old_name}' to '{new_name}'."})
+    return {**data, **further, "message": f"Renamed tag '{old_name}' to '{new_name}'."}
 
 
 @direct
-def delete_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> DirectResult:
+def delete_tag_direct(target: Target, *, name: str) -> JsonObject:
     """Delete a tag with its tasks; after the current one, ``master`` is current, or the first tag if there is none."""
     if name == MASTER:
         raise Refused("TAG_DELETED", tag=MASTER)
-    project = registry.project(scope)
+    project = target.project
     with project.transaction() as work:
         tasks = project.tag(work, name)
         was_current = project.current_tag() == name
@@ -103,11 +99,11 @@ def delete_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> 
         work.remove(name)
     following = MASTER if MASTER in others else [*others, MASTER][0]
     if was_current:
-        _switch(registry, project, following)
+        _switch(target, following)
     data: JsonObject = {"tagName": name, "deleted": True, "tasksDeleted": len(tasks.tasks)}
     switched: JsonObject = {"wasCurrentTag": was_current, "switchedToMaster": was_current and following == MASTER}
     message = f"Deleted tag '{name}'." + (f" The current tag is '{following}' now." if was_current else "")
-    return DirectResult({**data, **switched, "message": message})
+    return {**data, **switched, "message": message}
 
 
 def _make(project: Project, name: str, source: str | None, description: str) -> dict[str, JsonValue]:
@@ -121,15 +117,17 @@ def _make(project: Project, name: str, source: str | None, description: str) -> 
     return {"tasksCopied": len(tasks) if isinstance(tasks, list) else 0, "description": description}
 
 
-def _switch(registry: ProjectRegistry, project: Project, name: str) -> None:
+def _switch(target: Target, name: str) -> None:
     """Make ``name`` the current tag, after the tasks are saved; a failure becomes a warning, as they are."""
     try:
-        with project.transaction():
-            project.set_current_tag(name)
+        with target.project.transaction():
+            target.project.set_current_tag(name)
     except TaskError as error:
-        registry.warnings.add(_NOT_SWITCHED, f"The tags were changed, but the current tag was not: {error.message}")
+        target.registry.warnings.add(
+            _NOT_SWITCHED, f"The tags were changed, but the current tag was not: {error.message}"
+        )
     else:
-        registry.warnings.settle(_NOT_SWITCHED)
+        target.registry.warnings.settle(_NOT_SWITCHED)
 
 
 def _branch_tag(project: Project) -> str:

@@ -11,7 +11,7 @@ from task_core.server.app import TaskServer
 from task_core.server.faults import Workers
 from task_core.server.progress import report_progress
 from taskmaster_mcp.direct.operations import Progress
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope, Target
 from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.error_codes import FORM
 from taskmaster_mcp.tools.arguments import Call
@@ -74,8 +74,8 @@ def _run(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectResult
 
     if not arguments.is_background:
         return work(arguments.scope, report_progress)
-    project, tag = registry.open(arguments.scope)
-    scope = Scope(str(project.root), arguments.file, tag)
+    target = Target(registry, arguments.scope)
+    scope = Scope(str(target.project.root), arguments.file, target.tag)
 
     def operation(progress: Progress) -> tuple[JsonValue, JsonValue]:
         try:
