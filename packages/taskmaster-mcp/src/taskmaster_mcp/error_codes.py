@@ -2,43 +2,28 @@
 
 from typing import Final
 
-from task_core.errors import (
-    DuplicateId,
-    DuplicateKey,
-    InternalError,
-    InvalidArguments,
-    InvalidTransition,
-    ResourceNotFound,
-    StoreDamaged,
-    StoreLocked,
-    StoreNewer,
-    StoreUnreadable,
-    StoreWriteFailed,
-    TaskError,
-    TaskNotFound,
-    UnknownPrompt,
-    UnknownTool,
-)
+from task_core import errors
+from task_core.errors import TaskError
 from task_core.server.faults import AnswerForm, render_error
 from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, TaskmasterError
 
 __all__ = ["FORM", "REASONS", "CodedError"]
 
 REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
-    DuplicateId: (CORE, "TASK_ALREADY_EXISTS"),
-    DuplicateKey: (INPUT, "DUPLICATE_KEY"),
-    InternalError: (UNEXPECTED, ""),
-    InvalidArguments: (INPUT, ""),
-    InvalidTransition: (CORE, ""),
-    ResourceNotFound: (INPUT, ""),
-    StoreDamaged: (CORE, "INVALID_TASKS_FILE"),
-    StoreLocked: (CORE, "STORE_LOCKED"),
-    StoreNewer: (CORE, "INVALID_TASKS_FILE"),
-    StoreUnreadable: (CORE, "STORE_UNREADABLE"),
-    StoreWriteFailed: (CORE, "STORE_WRITE_FAILED"),
-    TaskNotFound: (CORE, "TASK_NOT_FOUND"),
-    UnknownPrompt: (INPUT, ""),
-    UnknownTool: (INPUT, "UNKNOWN_TOOL"),
+    errors.DuplicateId: (CORE, "TASK_ALREADY_EXISTS"),
+    errors.DuplicateKey: (INPUT, "DUPLICATE_KEY"),
+    errors.InternalError: (UNEXPECTED, ""),
+    errors.InvalidArguments: (INPUT, ""),
+    errors.InvalidTransition: (CORE, ""),
+    errors.ResourceNotFound: (INPUT, ""),
+    errors.StoreDamaged: (CORE, "INVALID_TASKS_FILE"),
+    errors.StoreLocked: (CORE, "STORE_LOCKED"),
+    errors.StoreNewer: (CORE, "INVALID_TASKS_FILE"),
+    errors.StoreUnreadable: (CORE, "STORE_UNREADABLE"),
+    errors.StoreWriteFailed: (CORE, "STORE_WRITE_FAILED"),
+    errors.TaskNotFound: (CORE, "TASK_NOT_FOUND"),
+    errors.UnknownPrompt: (INPUT, ""),
+    errors.UnknownTool: (INPUT, "UNKNOWN_TOOL"),
 }
 """The code and the reason of each error of the core."""
 

@@ -2,33 +2,10 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 from typing_extensions import override
 
-from task_core.fields import decode_object
-from taskmaster_mcp.direct.arranging import (
-    add_dependency_direct,
-    clear_subtasks_direct,
-    fix_dependencies_direct,
-    move_task_direct,
-    remove_dependency_direct,
-    remove_subtask_direct,
-)
-from taskmaster_mcp.direct.changing import ItemEdit, update_direct, update_task_direct
-from taskmaster_mcp.direct.reading import (
-    cache_stats_direct,
-    get_operation_status_direct,
-    list_tags_direct,
-    validate_dependencies_direct,
-)
-from taskmaster_mcp.direct.setup import generate_direct
-from taskmaster_mcp.direct.tagging import (
-    add_tag_direct,
-    copy_tag_direct,
-    delete_tag_direct,
-    rename_tag_direct,
-    use_tag_direct,
-)
+from taskmaster_mcp.direct import arranging, changing, reading, setup, tagging
 from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, TagCall
 from taskmaster_mcp.tools.kinds import (
     Description,
@@ -36,9 +13,9 @@ from taskmaster_mcp.tools.kinds import (
     ItemId,
     Items,
     JsonObjectArgument,
+    PlanOf,
     Priority,
     Switch,
-    decode_list,
 )
 from taskmaster_mcp.tools.toolbox import Tool
 
@@ -54,13 +31,13 @@ class _EditArguments(ItemFields):
     append: Annotated[Switch, Field(description="Append details")] = False
 
     @property
-    def planned(self) -> ItemEdit:
+    def planned(self) -> changing.ItemEdit:
         """The changes as the rules take them."""
-        return ItemEdit(self.item_id, self.fields, self.metadata, self.append)
+        return changing.ItemEdit(self.item_id, self.fields, self.metadata, self.append)
 
 
 class _UpdateTaskCall(_EditArguments, HostCall):
-    """Arguments of ``update_task``."""
+    """Change fields of a task or subtask, but not its status."""
 
     prompt: Annotated[Details | None, Field(description="Or say what to change")] = None
     revision: Annotated[str | None, Field(description="From the answer")] = None
@@ -72,13 +49,12 @@ class _UpdateTaskCall(_EditArguments, HostCall):
 
 
 class _UpdateCall(HostCall):
-    """Arguments of ``update``."""
+    """Change several items: call with a prompt to see the open tasks, then with updates."""
 
     start: Annotated[ItemId, Field(alias="from", description="First id")]
     prompt: Annotated[Details | None, Field(description="Instead of updates: what to change")] = None
     plan: Annotated[
-        tuple[Annotated[_EditArguments, BeforeValidator(decode_object)], ...] | None,
-        BeforeValidator(decode_list),
+        PlanOf[_EditArguments] | None,
         WithJsonSchema({"type": "array", "items": {"type": "object"}}),
         Field(alias="updates", description="Each: id, and fields as in update_task"),
     ] = None
@@ -87,21 +63,21 @@ class _UpdateCall(HostCall):
 
 
 class _RemoveSubtaskCall(TagCall):
-    """Arguments of ``remove_subtask``."""
+    """Remove subtasks, or make tasks of them."""
 
     ids: Annotated[Items, Field(alias="id", description="Id or ids by comma: 5.2")]
     convert: Annotated[Switch, Field(description="Make tasks of them")] = False
 
 
 class _ClearSubtasksCall(TagCall):
-    """Arguments of ``clear_subtasks``."""
+    """Remove all subtasks of tasks."""
 
     ids: Annotated[Items | None, Field(alias="id", description="Ids of tasks by comma")] = None
     every: Annotated[Switch, Field(alias="all", description="All tasks instead")] = False
 
 
 class _MoveTaskCall(TagCall):
-    """Arguments of ``move_task``."""
+    """Renumber items (5 to 5.2 too), or move tasks to another tag."""
 
     sources: Annotated[Items, Field(alias="from", description="Ids by comma")]
     targets: Annotated[Items | None, Field(alias="to", description="Free ids, one for each")] = None
@@ -119,7 +95,7 @@ class _DependencyCall(TagCall):
 
 
 class _GenerateCall(TagCall):
-    """Arguments of ``generate``."""
+    """Write a text file for each task."""
 
     reports_progress = True
 
@@ -129,7 +105,7 @@ class _GenerateCall(TagCall):
 
 
 class _GetOperationStatusCall(Call):
-    """Arguments of ``get_operation_status``."""
+    """Return the state of a call with background."""
 
     operation_id: Annotated[str, Field(max_length=500, description="From the answer")]
 
@@ -141,7 +117,7 @@ class _NamedTagCall(Call):
 
 
 class _AddTagCall(Call):
-    """Arguments of ``add_tag``."""
+    """Make a tag: a task list of its own."""
 
     name: Annotated[str | None, Field(description="Letters, digits, _ and -")] = None
     copy_from_current: Annotated[Switch, Field(description="Copy the tasks of the current tag")] = False
@@ -151,14 +127,14 @@ class _AddTagCall(Call):
 
 
 class _RenameTagCall(Call):
-    """Arguments of ``rename_tag``."""
+    """Rename a tag."""
 
     old_name: Annotated[str, Field(description="Present name")]
     new_name: Annotated[str, Field(description="New name")]
 
 
 class _CopyTagCall(Call):
-    """Arguments of ``copy_tag``."""
+    """Copy a tag with its tasks."""
 
     source_name: Annotated[str, Field(description="Tag to copy")]
     target_name: Annotated[str, Field(description="Name of the copy")]
@@ -166,57 +142,36 @@ class _CopyTagCall(Call):
 
 
 FURTHER_TOOLS: Final = (
+    Tool(changing.update_task_direct, _UpdateTaskCall, idempotent=True, whole=True),
+    Tool(changing.update_direct, _UpdateCall, idempotent=True),
+    Tool(arranging.remove_subtask_direct, _RemoveSubtaskCall, destructive=True),
+    Tool(arranging.clear_subtasks_direct, _ClearSubtasksCall, destructive=True, idempotent=True),
+    Tool(arranging.move_task_direct, _MoveTaskCall, destructive=True),
+    Tool(arranging.add_dependency_direct, _DependencyCall, "Make an item depend on another.", idempotent=True),
     Tool(
-        update_task_direct,
-        _UpdateTaskCall,
-        "Change fields of a task or subtask, but not its status.",
-        idempotent=True,
-        whole=True,
+        arranging.remove_dependency_direct, _DependencyCall, "Remove a dependency.", destructive=True, idempotent=True
     ),
     Tool(
-        update_direct,
-        _UpdateCall,
-        "Change several items: call with a prompt to see the open tasks, then with updates.",
-        idempotent=True,
-    ),
-    Tool(remove_subtask_direct, _RemoveSubtaskCall, "Remove subtasks, or make tasks of them.", destructive=True),
-    Tool(clear_subtasks_direct, _ClearSubtasksCall, "Remove all subtasks of tasks.", destructive=True, idempotent=True),
-    Tool(
-        move_task_direct,
-        _MoveTaskCall,
-        "Renumber items (5 to 5.2 too), or move tasks to another tag.",
-        destructive=True,
-    ),
-    Tool(add_dependency_direct, _DependencyCall, "Make an item depend on another.", idempotent=True),
-    Tool(remove_dependency_direct, _DependencyCall, "Remove a dependency.", destructive=True, idempotent=True),
-    Tool(
-        validate_dependencies_direct,
+        reading.validate_dependencies_direct,
         TagCall,
         "Report wrong dependencies, ids and status words.",
         read_only=True,
-        idempotent=True,
     ),
     Tool(
-        fix_dependencies_direct,
+        arranging.fix_dependencies_direct,
         TagCall,
         "Remove wrong dependencies, and of each cycle the one that closes it.",
         destructive=True,
         idempotent=True,
     ),
-    Tool(generate_direct, _GenerateCall, "Write a text file for each task.", destructive=True, idempotent=True),
-    Tool(
-        get_operation_status_direct,
-        _GetOperationStatusCall,
-        "Return the state of a call with background.",
-        read_only=True,
-        idempotent=True,
-    ),
-    Tool(cache_stats_direct, Call, "Return how often answers came from the cache.", read_only=True, idempotent=True),
-    Tool(list_tags_direct, Call, "List the tags with counts, the current one first.", read_only=True, idempotent=True),
-    Tool(add_tag_direct, _AddTagCall, "Make a tag: a task list of its own."),
-    Tool(use_tag_direct, _NamedTagCall, "Switch to a tag.", idempotent=True),
-    Tool(rename_tag_direct, _RenameTagCall, "Rename a tag."),
-    Tool(copy_tag_direct, _CopyTagCall, "Copy a tag with its tasks."),
-    Tool(delete_tag_direct, _NamedTagCall, "Delete a tag with its tasks.", destructive=True),
+    Tool(setup.generate_direct, _GenerateCall, destructive=True, idempotent=True),
+    Tool(reading.get_operation_status_direct, _GetOperationStatusCall, read_only=True),
+    Tool(reading.cache_stats_direct, Call, "Return how often answers came from the cache.", read_only=True),
+    Tool(reading.list_tags_direct, Call, "List the tags with counts, the current one first.", read_only=True),
+    Tool(tagging.add_tag_direct, _AddTagCall),
+    Tool(tagging.use_tag_direct, _NamedTagCall, "Switch to a tag.", idempotent=True),
+    Tool(tagging.rename_tag_direct, _RenameTagCall),
+    Tool(tagging.copy_tag_direct, _CopyTagCall),
+    Tool(tagging.delete_tag_direct, _NamedTagCall, "Delete a tag with its tasks.", destructive=True),
 )
 """The tools that only the set ``all`` has, in the order in which they are listed."""

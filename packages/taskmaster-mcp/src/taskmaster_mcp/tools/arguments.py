@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import override
 
-from task_core.fields import Arguments, OneLine, decode_object
+from task_core.fields import Arguments, OneLine
 from taskmaster_mcp.core.plans import Ask, Planned
 from taskmaster_mcp.direct.registry import Scope
 from taskmaster_mcp.tools.kinds import (
@@ -18,8 +18,6 @@ from taskmaster_mcp.tools.kinds import (
     Status,
     TelemetryArgument,
     TestStrategy,
-    decode_list,
-    drop_default,
     take_first,
 )
 
@@ -30,9 +28,7 @@ __all__ = [
     "PlanItem",
     "PlanSubtask",
     "PlanTask",
-    "SubtaskPlan",
     "TagCall",
-    "TaskPlan",
 ]
 
 _IGNORED: Final = frozenset(
@@ -131,9 +127,7 @@ class PlanItem(ItemFields):
     """A task or subtask to be made."""
 
     title: Annotated[OneLine, WithJsonSchema({"type": "string"}), Field(description="One line")]
-    dependencies: Annotated[
-        Dependencies, Field(description="Positions here, from 1", json_schema_extra=drop_default)
-    ] = ()
+    dependencies: Annotated[Dependencies, Field(description="Positions here, from 1")] = ()
 
     @property
     def planned(self) -> Planned:
@@ -151,24 +145,9 @@ class PlanSubtask(PlanItem):
     """A subtask of a plan."""
 
     status: Annotated[Status | None, Field(description="Default: pending")] = None
-    dependencies: Annotated[
-        Dependencies, Field(description="Positions here, from 1, or ids: 5.2", json_schema_extra=drop_default)
-    ] = ()
+    dependencies: Annotated[Dependencies, Field(description="Positions here, from 1, or ids: 5.2")] = ()
 
 
 def _read_value(value: object) -> object:
     """Return an argument as direct functions take it: items of plans as what is planned."""
     return [*map(_read_value, value)] if isinstance(value, tuple) else getattr(value, "planned", value)
-
-
-SubtaskPlan = Annotated[
-    tuple[Annotated[PlanSubtask, BeforeValidator(decode_object)], ...],
-    BeforeValidator(decode_list),
-]
-"""The subtasks of a plan."""
-
-TaskPlan = Annotated[
-    tuple[Annotated[PlanTask, BeforeValidator(decode_object)], ...],
-    BeforeValidator(decode_list),
-]
-"""The tasks of a plan."""

@@ -2,24 +2,15 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
-from task_core.fields import Arguments, check_well_formed, decode_object
+from task_core.fields import Arguments, check_well_formed
 from taskmaster_mcp.core.plans import Planned
 from taskmaster_mcp.core.stored_words import STATUSES
-from taskmaster_mcp.direct.arranging import remove_task_direct
-from taskmaster_mcp.direct.changing import (
-    add_subtask_direct,
-    add_task_direct,
-    set_task_status_direct,
-    update_subtask_direct,
-)
-from taskmaster_mcp.direct.planning import expand_all_direct, expand_task_direct, parse_prd_direct
-from taskmaster_mcp.direct.reading import complexity_report_direct, get_task_direct, get_tasks_direct, next_task_direct
-from taskmaster_mcp.direct.setup import analyze_project_complexity_direct, initialize_project_direct
-from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, SubtaskPlan, TagCall, TaskPlan
+from taskmaster_mcp.direct import arranging, changing, planning, reading, setup
+from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, PlanSubtask, PlanTask, TagCall
 from taskmaster_mcp.tools.kinds import (
     Dependencies,
     Description,
@@ -28,11 +19,11 @@ from taskmaster_mcp.tools.kinds import (
     Items,
     JsonObjectArgument,
     Number,
+    PlanOf,
     Priority,
     Status,
     Switch,
     check_word,
-    decode_list,
     drop_default,
 )
 from taskmaster_mcp.tools.toolbox import Tool
@@ -50,7 +41,7 @@ def _statuses(value: object) -> tuple[str, ...]:
 
 
 class _GetTasksCall(TagCall):
-    """Arguments of ``get_tasks``."""
+    """List the tasks of a tag in short, with counts by status."""
 
     status: Annotated[
         tuple[str, ...],
@@ -67,31 +58,29 @@ class _GetTasksCall(TagCall):
 
 
 class _GetTaskCall(TagCall):
-    """Arguments of ``get_task``."""
+    """Return tasks or subtasks whole."""
 
     ids: Annotated[Items, Field(alias="id", description="Id or ids by comma: 5, 5.2")]
     status: Annotated[Status | None, Field(description="Only subtasks with it")] = None
 
 
 class _SetTaskStatusCall(TagCall):
-    """Arguments of ``set_task_status``."""
+    """Set the status of tasks or subtasks. A task that is done closes its subtasks; tasks follow their subtasks."""
 
     ids: Annotated[Items, Field(alias="id", description="Id or ids by comma")]
     status: Annotated[Status, Field(description="New status")]
 
 
 class _AddTaskCall(ItemFields, HostCall):
-    """Arguments of ``add_task``."""
+    """Add a task; give at least a title."""
 
-    dependencies: Annotated[
-        Dependencies, Field(description="Ids by comma that come first", json_schema_extra=drop_default)
-    ] = ()
+    dependencies: Annotated[Dependencies, Field(description="Ids by comma that come first")] = ()
     priority: Annotated[Priority | None, Field(description="Priority")] = None
     prompt: Annotated[Details | None, Field(description="Instead of a title: what to plan a task for")] = None
 
 
 class _UpdateSubtaskCall(TagCall):
-    """Arguments of ``update_subtask``."""
+    """Append a note with its time to the details of a subtask or task: progress, findings."""
 
     item_id: Annotated[ItemId, Field(alias="id", description="Id of a subtask or task")]
     note: Annotated[Details | None, Field(alias="prompt", description="Text to append")] = None
@@ -99,10 +88,10 @@ class _UpdateSubtaskCall(TagCall):
 
 
 class _ExpandTaskCall(HostCall):
-    """Arguments of ``expand_task``."""
+    """Split a task into subtasks (force replaces old ones): call with a plan, or without for what it needs."""
 
     task_id: Annotated[ItemId, Field(alias="id", description="Id of a task")]
-    plan: Annotated[SubtaskPlan | None, Field(alias="subtasks", description="Your plan")] = None
+    plan: Annotated[PlanOf[PlanSubtask] | None, Field(alias="subtasks", description="Your plan")] = None
     num: Annotated[Number | None, Field(description="How many")] = None
     prompt: Annotated[Details | None, Field(description="Guidance")] = None
     force: Annotated[Switch, Field(description="Replace")] = False
@@ -110,12 +99,12 @@ class _ExpandTaskCall(HostCall):
 
 
 class _ParsePrdCall(HostCall):
-    """Arguments of ``parse_prd``."""
+    """Turn a requirements document into tasks (force replaces all): call without tasks to get it, then with a plan."""
 
     document: Annotated[
         str | None, Field(alias="input", description="Document; default .taskmaster/docs/prd.txt or .md")
     ] = None
-    plan: Annotated[TaskPlan | None, Field(alias="tasks", description="Your plan")] = None
+    plan: Annotated[PlanOf[PlanTask] | None, Field(alias="tasks", description="Your plan")] = None
     num: Annotated[Number | None, Field(alias="numTasks", description="How many; 0: as needed")] = None
     append: Annotated[Switch, Field(description="Add to the tasks")] = False
     force: Annotated[Switch, Field(description="Replace")] = False
@@ -124,7 +113,7 @@ class _ParsePrdCall(HostCall):
 
 
 class _InitializeProjectCall(Call):
-    """Arguments of ``initialize_project``."""
+    """Make the folders and files of a project; existing ones stay."""
 
     project_name: Annotated[Description | None, Field(description="Name")] = None
     project_description: Annotated[Description | None, Field(description="Description")] = None
@@ -140,18 +129,16 @@ class _InitializeProjectCall(Call):
 
 
 class _AddSubtaskCall(ItemFields, TagCall):
-    """Arguments of ``add_subtask``."""
+    """Add a subtask to a task, new or made of another task."""
 
     task_id: Annotated[ItemId, Field(alias="id", description="Id of the task")]
     convert: Annotated[ItemId | None, Field(alias="taskId", description="Task that becomes the subtask")] = None
     status: Annotated[Status | None, Field(description="Default: pending")] = None
-    dependencies: Annotated[
-        Dependencies, Field(description="Ids; a number is a sibling", json_schema_extra=drop_default)
-    ] = ()
+    dependencies: Annotated[Dependencies, Field(description="Ids; a number is a sibling")] = ()
 
 
 class _RemoveTaskCall(TagCall):
-    """Arguments of ``remove_task``."""
+    """Remove tasks with their subtasks, or subtasks."""
 
     ids: Annotated[Items, Field(alias="id", description="Id or ids by comma")]
 
@@ -161,7 +148,7 @@ class _Expansion(Arguments):
 
     id: Annotated[ItemId, Field(description="Id of a task")]
     subtasks: Annotated[
-        SubtaskPlan,
+        PlanOf[PlanSubtask],
         WithJsonSchema({"type": "array", "items": {"type": "object"}}),
         Field(description="As in expand_task"),
     ]
@@ -173,18 +160,14 @@ class _Expansion(Arguments):
 
 
 class _ExpandAllCall(HostCall):
-    """Arguments of ``expand_all``."""
+    """Split several tasks into subtasks: call without expansions to see which, then with your plans."""
 
     num: Annotated[Number | None, Field(description="How many for each")] = None
     prompt: Annotated[Details | None, Field(description="Guidance")] = None
     force: Annotated[Switch, Field(description="Replace subtasks")] = False
     after: Annotated[ItemId | None, Field(description="After this id")] = None
     revision: Annotated[str | None, Field(description="From the answer")] = None
-    plan: Annotated[
-        tuple[Annotated[_Expansion, BeforeValidator(decode_object)], ...] | None,
-        BeforeValidator(decode_list),
-        Field(alias="expansions", description="Your plans"),
-    ] = None
+    plan: Annotated[PlanOf[_Expansion] | None, Field(alias="expansions", description="Your plans")] = None
     background: Annotated[Switch, Field(description="In background")] = False
 
 
@@ -206,82 +189,29 @@ class _Analysis(Arguments):
 
 
 class _AnalyzeProjectComplexityCall(HostCall):
-    """Arguments of ``analyze_project_complexity``."""
+    """Report how complex tasks are: call without an analysis to see them, then with what you found."""
 
     ids: Annotated[Items | None, Field(description="Only these, by comma")] = None
     first: Annotated[int | None, Field(alias="from", ge=0, description="First id")] = None
     last: Annotated[int | None, Field(alias="to", ge=0, description="Last id")] = None
-    plan: Annotated[
-        tuple[Annotated[_Analysis, BeforeValidator(decode_object)], ...] | None,
-        BeforeValidator(decode_list),
-        Field(alias="analysis", description="What you found"),
-    ] = None
+    plan: Annotated[PlanOf[_Analysis] | None, Field(alias="analysis", description="What you found")] = None
     background: Annotated[Switch, Field(description="In background")] = False
 
 
 CORE_TOOLS: Final = (
-    Tool(
-        get_tasks_direct,
-        _GetTasksCall,
-        "List the tasks of a tag in short, with counts by status.",
-        read_only=True,
-        idempotent=True,
-    ),
-    Tool(get_task_direct, _GetTaskCall, "Return tasks or subtasks whole.", read_only=True, idempotent=True, whole=True),
-    Tool(
-        next_task_direct,
-        TagCall,
-        "Find the task or subtask to work on next.",
-        read_only=True,
-        idempotent=True,
-        whole=True,
-    ),
-    Tool(
-        set_task_status_direct,
-        _SetTaskStatusCall,
-        "Set the status of tasks or subtasks. A task that is done closes its subtasks; tasks follow their subtasks.",
-        idempotent=True,
-    ),
-    Tool(add_task_direct, _AddTaskCall, "Add a task; give at least a title."),
-    Tool(
-        update_subtask_direct,
-        _UpdateSubtaskCall,
-        "Append a note with its time to the details of a subtask or task: progress, findings.",
-    ),
-    Tool(
-        expand_task_direct,
-        _ExpandTaskCall,
-        "Split a task into subtasks (force replaces old ones): call with a plan, or without for what it needs.",
-        destructive=True,
-        whole=True,
-    ),
-    Tool(
-        parse_prd_direct,
-        _ParsePrdCall,
-        "Turn a requirements document into tasks (force replaces all): call without tasks to get it, then with a plan.",
-        destructive=True,
-        whole=True,
-    ),
-    Tool(
-        initialize_project_direct,
-        _InitializeProjectCall,
-        "Make the folders and files of a project; existing ones stay.",
-        idempotent=True,
-    ),
-    Tool(add_subtask_direct, _AddSubtaskCall, "Add a subtask to a task, new or made of another task."),
-    Tool(remove_task_direct, _RemoveTaskCall, "Remove tasks with their subtasks, or subtasks.", destructive=True),
-    Tool(complexity_report_direct, TagCall, "Return the complexity report of a tag.", read_only=True, idempotent=True),
-    Tool(
-        expand_all_direct,
-        _ExpandAllCall,
-        "Split several tasks into subtasks: call without expansions to see which, then with your plans.",
-        destructive=True,
-    ),
-    Tool(
-        analyze_project_complexity_direct,
-        _AnalyzeProjectComplexityCall,
-        "Report how complex tasks are: call without an analysis to see them, then with what you found.",
-        idempotent=True,
-    ),
+    Tool(reading.get_tasks_direct, _GetTasksCall, read_only=True),
+    Tool(reading.get_task_direct, _GetTaskCall, read_only=True, whole=True),
+    Tool(reading.next_task_direct, TagCall, "Find the task or subtask to work on next.", read_only=True, whole=True),
+    Tool(changing.set_task_status_direct, _SetTaskStatusCall, idempotent=True),
+    Tool(changing.add_task_direct, _AddTaskCall),
+    Tool(changing.update_subtask_direct, _UpdateSubtaskCall),
+    Tool(planning.expand_task_direct, _ExpandTaskCall, destructive=True, whole=True),
+    Tool(planning.parse_prd_direct, _ParsePrdCall, destructive=True, whole=True),
+    Tool(setup.initialize_project_direct, _InitializeProjectCall, idempotent=True),
+    Tool(changing.add_subtask_direct, _AddSubtaskCall),
+    Tool(arranging.remove_task_direct, _RemoveTaskCall, destructive=True),
+    Tool(reading.complexity_report_direct, TagCall, "Return the complexity report of a tag.", read_only=True),
+    Tool(planning.expand_all_direct, _ExpandAllCall, destructive=True),
+    Tool(setup.analyze_project_complexity_direct, _AnalyzeProjectComplexityCall, idempotent=True),
 )
 """The tools of both sets, in the order in which they are listed."""

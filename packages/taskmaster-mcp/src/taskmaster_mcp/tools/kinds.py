@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -27,16 +27,18 @@ __all__ = [
     "Items",
     "JsonObjectArgument",
     "Number",
+    "PlanOf",
     "Priority",
     "Status",
     "Switch",
     "TelemetryArgument",
     "TestStrategy",
     "check_word",
-    "decode_list",
     "drop_default",
     "take_first",
 ]
+
+ItemT = TypeVar("ItemT")
 
 _MAX_IDS: Final = 100
 """Ids that one call may name (TM-87)."""
@@ -85,7 +87,7 @@ def _dependencies(value: object) -> tuple[str, ...]:
     return () if is_empty else _parse_ids(value, maximum=_MAX_DEPENDENCIES)
 
 
-def decode_list(value: object) -> object:
+def _decode_list(value: object) -> object:
     """Return a list as a tuple, decoded if it came as JSON text; anything else as it is."""
     found = decode_object(value, "list")
     if isinstance(found, list | tuple) and len(found) > _MAX_PLANNED:
@@ -176,8 +178,14 @@ ItemId = Annotated[str, PlainValidator(_item_id), _TEXT]
 Items = Annotated[tuple[str, ...], PlainValidator(_parse_ids), PlainSerializer(",".join, str), _TEXT]
 """Ids by comma."""
 
-Dependencies = Annotated[tuple[str, ...], PlainValidator(_dependencies), PlainSerializer(",".join, str), _TEXT]
-"""Ids by comma, or as a list, or none."""
+Dependencies = Annotated[
+    tuple[str, ...],
+    PlainValidator(_dependencies),
+    PlainSerializer(",".join, str),
+    _TEXT,
+    Field(json_schema_extra=drop_default),
+]
+"""Ids by comma, or as a list, or none unless they are given."""
 
 Description = Annotated[str, _limited(10_000), _TEXT]
 
@@ -191,6 +199,9 @@ Priority = Annotated[str, PlainValidator(_priority), WithJsonSchema({"type": "st
 
 Number = Annotated[int, PlainValidator(_number), WithJsonSchema({"type": "integer"})]
 """A number that may come as text, as Task Master takes it."""
+
+PlanOf = Annotated[tuple[Annotated[ItemT, BeforeValidator(decode_object)], ...], BeforeValidator(_decode_list)]
+"""A list of objects, at most 200; it and they may come as JSON text."""
 
 JsonObjectArgument = Annotated[dict[str, JsonValue], BeforeValidator(_free), WithJsonSchema({"type": "object"})]
 """An object of any members, 32 levels deep."""

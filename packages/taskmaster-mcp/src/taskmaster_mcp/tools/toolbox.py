@@ -24,7 +24,8 @@ class Tool(NamedTuple):
 
     direct: Callable[..., DirectResult]
     call: type[Call]
-    about: str
+    about: str = ""
+    """what it does, if that is not the docstring of its arguments"""
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -55,10 +56,14 @@ def publish_tool(server: TaskServer, registry: ProjectRegistry, tool: Tool) -> N
             raise result.error
         return ToolAnswer(fromCache=result.from_cache, data=result.data)
 
-    answer.__name__, answer.__doc__ = tool.name, tool.about
+    answer.__name__, answer.__doc__ = tool.name, tool.about or tool.call.__doc__
     answer.__annotations__ = {"arguments": tool.call, "return": ToolAnswer}
-    hints = {name: getattr(tool, name) for name in ("read_only", "destructive", "idempotent", "whole")}
-    server.tool(**hints)(answer)
+    server.tool(
+        read_only=tool.read_only,
+        destructive=tool.destructive,
+        idempotent=tool.read_only or tool.idempotent,
+        whole=tool.whole,
+    )(answer)
 
 
 def _run(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectResult:
