@@ -20,7 +20,6 @@ from taskmaster_mcp.errors import (
     AmbiguousDependency,
     CircularDependency,
     LimitExceeded,
-    OddValue,
     Refused,
     SubtaskNotFound,
 )
@@ -303,8 +302,9 @@ def test_a_stored_value_of_another_type_is_kept_and_named(
     is_found = field != "metadata" or not isinstance(value, dict)
     assert [found.type for found in find_issues(tasks)] == ["odd-value"] * is_found
     task = tasks.get("1")
-    with pytest.raises(OddValue) as caught:
+    with pytest.raises(Refused) as caught:
         change(tasks, task)
+    assert caught.value.reason == "INVALID_TASKS_FILE"
     assert str(caught.value.details["field"]).startswith(field)
     assert task.fields[field] == value
 
@@ -359,7 +359,7 @@ def test_an_unknown_id_comes_with_those_that_are_near() -> None:
     with pytest.raises(SubtaskNotFound) as subtask:
         tasks.get("1.3")
     assert set(near_of(subtask.value)) == {"1.1", "1.2"}
-    with pytest.raises(SubtaskNotFound, match="no subtasks"):
+    with pytest.raises(SubtaskNotFound):
         tasks.get("12.1")
     with pytest.raises(TaskNotFound):
         tasks.get("7.1")

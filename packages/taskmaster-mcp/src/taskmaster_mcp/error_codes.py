@@ -5,7 +5,7 @@ from typing import Final
 from task_core import errors
 from task_core.errors import TaskError
 from task_core.server.faults import AnswerForm, render_error
-from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, TaskmasterError
+from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, SubtaskNotFound, TaskmasterError
 
 __all__ = ["FORM", "REASONS", "CodedError"]
 
@@ -21,6 +21,7 @@ REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
     errors.StoreNewer: (CORE, "INVALID_TASKS_FILE"),
     errors.StoreUnreadable: (CORE, "STORE_UNREADABLE"),
     errors.StoreWriteFailed: (CORE, "STORE_WRITE_FAILED"),
+    SubtaskNotFound: (CORE, "SUBTASK_NOT_FOUND"),
     errors.TaskNotFound: (CORE, "TASK_NOT_FOUND"),
     errors.UnknownPrompt: (INPUT, ""),
     errors.UnknownTool: (INPUT, "UNKNOWN_TOOL"),

@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import JsonValue
 from typing_extensions import override
 
-from task_core.errors import TaskError, echo, quote_names
+from task_core.errors import TaskError, TaskNotFound, echo, quote_names
 
 __all__ = [
     "CORE",
@@ -20,8 +20,6 @@ __all__ = [
     "CrossTagConflicts",
     "FileMissing",
     "LimitExceeded",
-    "OddValue",
-    "OperationNotFound",
     "OutsideProject",
     "Refused",
     "SubtaskNotFound",
@@ -61,6 +59,14 @@ RULES: Final = {
         "Task '{id}' has {count} subtasks, which a subtask cannot have. Move or clear them first.",
     ),
     "NAME_RESERVED": ("RESERVED_TAG", "This name is reserved. Choose another tag than '{tag}'."),
+    "ODD_VALUE": (
+        "INVALID_TASKS_FILE",
+        "'{field}' of '{id}' is not {expected} in the tasks file. Correct it there, then call again.",
+    ),
+    "OPERATION_UNKNOWN": (
+        "OPERATION_NOT_FOUND",
+        "No operation has the id '{id}'. The last 100 are known until the server ends.",
+    ),
     "OPERATIONS_WAIT": (
         "LIMIT_EXCEEDED",
         "{count} operations have not ended yet. Call again once get_operation_status shows that one has.",
@@ -95,9 +101,11 @@ _MAX_SHOWN: Final = 200
 class Refused(TaskmasterError):
     """A rule of the tasks refuses the call; ``details`` name what it is about."""
 
-    def __init__(self, rule: str, **details: str | int) -> None:
+    def __init__(self, rule: str, **details: str | int | list[JsonValue]) -> None:
         self.reason, sentence = RULES[rule]
-        shown = {name: echo(it, _MAX_SHOWN) if isinstance(it, str) else it for name, it in details.items()}
+        shown: dict[str, JsonValue] = {
+            name: echo(it, _MAX_SHOWN) if isinstance(it, str) else it for name, it in details.items()
+        }
         super().__init__(sentence.format(**shown), shown)
 
 
@@ -111,25 +119,10 @@ class BadValue(TaskmasterError):
         super().__init__(f"Correct '{field}' and call again: {advice}.", details)
 
 
-class OutsideProject(TaskmasterError):
+class OutsideProject(BadValue):
     """A path leads out of the project, or a project is not where projects may be."""
 
-    kind, reason = INPUT, "OUTSIDE_PROJECT"
-
-    def __init__(self, field: str, advice: str) -> None:
-        super().__init__(f"Correct '{field}' and call again: {advice}.", {"field": field})
-
-
-class OddValue(TaskmasterError):
-    """The file has a value of another type where the call would change it; it is left as it is."""
-
-    reason = "INVALID_TASKS_FILE"
-
-    def __init__(self, item_id: str, field: str, expected: str) -> None:
-        message = (
-            f"'{field}' of '{echo(item_id)}' is not {expected} in the tasks file. Correct it there, then call again."
-        )
-        super().__init__(message, {"id": echo(item_id), "field": field})
+    reason = "OUTSIDE_PROJECT"
 
 
 class FileMissing(TaskmasterError):
@@ -138,14 +131,8 @@ class FileMissing(TaskmasterError):
     kind = MISSING
 
 
-class SubtaskNotFound(TaskmasterError):
-    """No subtask has the id that was given."""
-
-    reason = "SUBTASK_NOT_FOUND"
-
-    def __init__(self, item_id: str, near: Sequence[str]) -> None:
-        advice = f"Did you mean {quote_names(near)}?" if near else "Its task has no subtasks."
-        super().__init__(f"No subtask has the id '{echo(item_id)}'. {advice}", {"id": echo(item_id), "near": [*near]})
+class SubtaskNotFound(TaskNotFound):
+    """A task has no subtask with the id that was given."""
 
 
 class TagNotFound(TaskmasterError):
@@ -206,13 +193,3 @@ class LimitExceeded(TaskmasterError):
     def __init__(self, what: str, limit: int, found: int) -> None:
         message = f"{what}: at most {limit:,} are allowed, and this would make {found:,}. Call again with fewer."
         super().__init__(message, {"limit": limit, "found": found})
-
-
-class OperationNotFound(TaskmasterError):
-    """No operation has the id; old ones are forgotten, and all of them when the server ends."""
-
-    reason = "OPERATION_NOT_FOUND"
-
-    def __init__(self, operation_id: str, near: Sequence[str]) -> None:
-        message = f"No operation has the id '{echo(operation_id)}'. The last 100 are known until the server ends."
-        super().__init__(message, {"id": echo(operation_id), "near": [*near]})

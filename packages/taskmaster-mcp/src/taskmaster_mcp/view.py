@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from task_core.errors import TaskError, TaskNotFound
+from task_core.errors import TaskError
 from task_core.models import utc_now
 from task_core.server.overview import MAX_LISTED, JsonObject, render_list, render_summary
 from task_core.view import Action, BoardActions, Line, Section, View, match_statuses
@@ -19,7 +19,6 @@ from taskmaster_mcp.core.selection import choose_next
 from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
-from taskmaster_mcp.errors import SubtaskNotFound
 from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
 
@@ -67,7 +66,7 @@ class TaskmasterView:
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task or subtask as ``get_task`` shows it, or raise ``TaskNotFound``."""
         target = Target(self._registry)
-        return render_whole(_find_item(target.tasks(), task_id.lstrip("# ")), target.project.scores(target.tag))
+        return render_whole(target.tasks().get(task_id.lstrip("# ")), target.project.scores(target.tag))
 
     def next(self) -> str | None:
         """Return the id of the task or subtask that ``next_task`` chooses, or None."""
@@ -93,7 +92,7 @@ class TaskmasterView:
 
     def task_without_scores(self, task_id: str) -> JsonObject:
         """Return one whole task or subtask, without the report on complexity."""
-        return render_whole(_find_item(self._read(), task_id), {})
+        return render_whole(self._read().get(task_id), {})
 
     def summarize(self) -> str:
         """Return the summary: what is in progress, and what ``next_task`` chooses."""
@@ -126,19 +125,6 @@ class TaskmasterView:
 def open_view(settings: TaskmasterSettings) -> View:
     """Return the tasks of the project that ``settings`` name, or of the one around the current folder."""
     return TaskmasterView(ProjectRegistry(settings, WarningList(), utc_now))
-
-
-def _find_item(tasks: TagTasks, task_id: str) -> ProjectItem:
-    """Return the task or subtask with this id.
-
-    Raises:
-        TaskNotFound: there is none, of a subtask too.
-    """
-    try:
-        return tasks.get(task_id)
-    except SubtaskNotFound as error:
-        near = error.details["near"]
-        raise TaskNotFound(task_id, [*map(str, near)] if isinstance(near, list) else []) from None
 
 
 def _statuses(tasks: TagTasks) -> tuple[str, ...]:

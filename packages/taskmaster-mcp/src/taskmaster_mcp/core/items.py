@@ -22,7 +22,7 @@ from taskmaster_mcp.core.stored_words import (
     read_status,
     read_text,
 )
-from taskmaster_mcp.errors import OddValue, SubtaskNotFound
+from taskmaster_mcp.errors import Refused, SubtaskNotFound
 
 __all__ = [
     "PRIORITIES",
@@ -173,7 +173,7 @@ class ProjectItem:
         if value is None:
             return kind()
         if not isinstance(value, kind):
-            raise OddValue(self.id, name, _KINDS[kind])
+            raise Refused("ODD_VALUE", id=self.id, field=name, expected=_KINDS[kind])
         return value
 
     def fill_description(self) -> None:

@@ -16,7 +16,6 @@ from taskmaster_mcp.core.stored_words import make_metadata
 from taskmaster_mcp.errors import (
     BadValue,
     CrossTagConflicts,
-    OddValue,
     Refused,
 )
 
@@ -161,6 +160,6 @@ def _note_move(item: ProjectItem, from_tag: str, to_tag: str, now: str) -> None:
     metadata = item.stored("metadata", dict)
     history = metadata.get("moveHistory", [])
     if not isinstance(history, list):
-        raise OddValue(item.id, "metadata.moveHistory", "a list")
+        raise Refused("ODD_VALUE", id=item.id, field="metadata.moveHistory", expected="a list")
     entry: dict[str, JsonValue] = {"fromTag": from_tag, "toTag": to_tag, "timestamp": now}
     item.fields["metadata"] = {**metadata, "moveHistory": [*history, entry]}

@@ -14,7 +14,7 @@ from task_core.models import Clock
 from task_core.text import nearest
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.stored_words import format_stamp
-from taskmaster_mcp.errors import OperationNotFound, Refused
+from taskmaster_mcp.errors import Refused
 
 __all__ = ["Operations", "Progress"]
 
@@ -60,8 +60,7 @@ class Operations:
     def start(self, work: Callable[[Progress], tuple[JsonValue, JsonValue]]) -> JsonObject:
         """Begin ``work``, which returns its result and its error, and return the answer to the call.
 
-        Raises:
-            Refused: too many operations have not ended.
+        Too many operations that have not ended raise ``Refused``.
         """
         operation = _Operation(f"op-{uuid.uuid4()}", format_stamp(self._clock()))
         with self._guard:
@@ -95,15 +94,11 @@ class Operations:
         return {"status": "ACCEPTED", "operationId": operation.id, "message": message}
 
     def status(self, operation_id: str) -> JsonObject:
-        """Return the state of an operation.
-
-        Raises:
-            OperationNotFound: none has the id.
-        """
+        """Return the state of an operation, or raise ``Refused`` if none has the id."""
         with self._guard:
             operation = self._operations.get(operation_id)
             if operation is None:
-                raise OperationNotFound(operation_id, nearest(operation_id, self._operations))
+                raise Refused("OPERATION_UNKNOWN", id=operation_id, near=[*nearest(operation_id, self._operations)])
             return dict(vars(operation))
 
     def close(self) -> None:

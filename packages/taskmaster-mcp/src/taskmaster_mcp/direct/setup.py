@@ -21,7 +21,7 @@ from taskmaster_mcp.direct.operations import Progress
 from taskmaster_mcp.direct.reading import MAX_LISTED
 from taskmaster_mcp.direct.registry import Target
 from taskmaster_mcp.direct.results import direct
-from taskmaster_mcp.errors import BadValue, OddValue
+from taskmaster_mcp.errors import BadValue, Refused
 from taskmaster_mcp.project.files import detect_ending, generate_files
 from taskmaster_mcp.project.json_text import DEFAULT, Layout
 from taskmaster_mcp.project.project import Project, put_tag
@@ -188,7 +188,7 @@ def _merge(project: Project, old: JsonObject, entries: Sequence[JsonObject], tot
     new = {str(entry["taskId"]): entry for entry in entries}
     rows = old.get("complexityAnalysis", [])
     if not isinstance(rows, list):
-        raise OddValue("report", "complexityAnalysis", "a list")
+        raise Refused("ODD_VALUE", id="report", field="complexityAnalysis", expected="a list")
     kept = [{**row, **new.pop(str(row.get("taskId")), {})} if isinstance(row, dict) else row for row in rows]
     merged: list[JsonValue] = [*kept, *new.values()]
     stored = old.get("meta")
