@@ -232,7 +232,7 @@ def test_a_new_tag_is_laid_out_like_the_others(indent: int | str | None, end: st
     layout = next((member.layout for member in members.values()), None)
     new = Member.new("beta", tag(), layout) if layout else Member.new("beta", tag())
     grown = CODEC.read(Source("t", text.encode()))
-    grown.put(new)
+    grown.members[new.key] = new
     found = grown.data.decode()
     if has_others:
         whole = json.dumps({**document, "beta": tag()}, indent=indent, separators=None if indent else (",", ":"))

@@ -1,7 +1,7 @@
 """The document of this server: an object of tags, and of other members that are kept (TM-18 to TM-21)."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -79,38 +79,24 @@ class TagDocument:
     tail: str = "\n}"
     gap: str = ""
     """the text between the last member and the tail, if there is a member"""
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.members
+    token: str = field(default="", compare=False)
+    """the state of the file when a transaction began"""
+    changed: frozenset[str] = field(default=frozenset(), compare=False)
+    """the members that a transaction has changed; none, as only one that begins is asked"""
 
     def __len__(self) -> int:
         return len(self.members)
 
-    def __iter__(self) -> Iterator[Member]:
-        return iter(self.members.values())
-
     @property
     def tags(self) -> list[str]:
         """The names of the tags."""
-        return [member.key for member in self if member.is_tag]
+        return [member.key for member in self.members.values() if member.is_tag]
 
     @property
     def data(self) -> bytes:
         """The document as it is written."""
         gap = self.gap if self.members else ""
-        return "".join([self.head, ",".join(member.text for member in self), gap, self.tail]).encode()
-
-    def get(self, key: str) -> Member:
-        """Return the member with this key, which exists."""
-        return self.members[key]
-
-    def put(self, member: Member) -> None:
-        """Replace the member with the same key, or add one at the end."""
-        self.members[member.key] = member
-
-    def remove(self, key: str) -> None:
-        """Remove a member."""
-        del self.members[key]
+        return "".join([self.head, ",".join(member.text for member in self.members.values()), gap, self.tail]).encode()
 
 
 class TagsFormat(DocumentFormat):
@@ -161,7 +147,7 @@ class TagsFormat(DocumentFormat):
             raise source.wrong(("tasks",) if "tasks" in document else (), "a list of tasks, or tags")
         # In an empty document, the bracket that closes it gets a line of its own once there is a member.
         gap = "" if parts or text[end:].startswith(("\n", "\r")) else DEFAULT.newline
-        return TagDocument(_by_key(members), source.bom + text[: start + 1], text[end:], gap)
+        return TagDocument({member.key: member for member in members}, source.bom + text[: start + 1], text[end:], gap)
 
 
 CODEC: Final = TagsFormat()
@@ -171,10 +157,6 @@ CODEC: Final = TagsFormat()
 def is_tag(value: JsonValue) -> bool:
     """Return whether a member of the root is a tag."""
     return isinstance(value, dict) and isinstance(value.get("tasks"), list)
-
-
-def _by_key(members: Iterable[Member]) -> dict[str, Member]:
-    return {member.key: member for member in members}
 
 
 def _add_master(source: Source, members: list[Member], document: Mapping[str, JsonValue]) -> list[Member]:

@@ -49,7 +49,7 @@ def move_task_direct(
         source = project.tag(work, tag)
         if to_tag not in work.tags:  # it is made
             check_tag_count(work)
-            check_new_name("toTag", to_tag, work)
+            check_new_name("toTag", to_tag, work.members)
             other = TagTasks(to_tag, make_tag(None, project.now, f"Tasks for {to_tag} context"))
         else:
             other = project.tag(work, to_tag)

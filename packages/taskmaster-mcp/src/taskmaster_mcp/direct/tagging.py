@@ -74,7 +74,7 @@ def rename_tag_direct(target: Target, *, old_name: str, new_name: str) -> JsonOb
     project = target.project
     with project.transaction() as work:
         tasks = project.tag(work, old_name)
-        check_new_name("newName", new_name, work)
+        check_new_name("newName", new_name, work.members)
         was_current = project.current_tag() == old_name
         rename_tag(work, old_name, new_name, note_new_name(tasks.value, old_name, project.now))
     if was_current:
@@ -96,7 +96,7 @@ def delete_tag_direct(target: Target, *, name: str) -> JsonObject:
         others = [tag for tag in work.tags if tag != name]
         if not others:  # Task Master reads no document without tags
             put_tag(work, MASTER, make_tag(None, project.now, f"Tasks for {MASTER} context"))
-        work.remove(name)
+        del work.members[name]
     following = MASTER if MASTER in others else [*others, MASTER][0]
     if was_current:
         _switch(target, following)
@@ -109,7 +109,7 @@ def delete_tag_direct(target: Target, *, name: str) -> JsonObject:
 def _make(project: Project, name: str, source: str | None, description: str) -> dict[str, JsonValue]:
     with project.transaction() as work:
         check_tag_count(work)
-        check_new_name("name", name, work)
+        check_new_name("name", name, work.members)
         copied = project.tag(work, source).value if source else None
         value = make_tag(copied, project.now, description, source or "")
         put_tag(work, name, value)

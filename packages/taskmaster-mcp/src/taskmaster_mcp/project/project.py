@@ -201,7 +201,7 @@ class Project:
         Raises:
             TagNotFound: there is no such tag.
         """
-        if name in members and (member := members.get(name)).is_tag:
+        if (member := members.members.get(name)) and member.is_tag:
             return TagTasks(name, member.value)
         tags = members.tags
         if name == MASTER and not tags:
@@ -249,20 +249,20 @@ def put_tag(work: TagDocument, name: str, value: JsonValue) -> None:
     Raises:
         LimitExceeded: the document would grow beyond 32 MB.
     """
-    old = work.get(name) if name in work else None
+    old = work.members.get(name)
     new = old.with_value(value) if old else Member.new(name, value, _layout(work))
     growth = new.size - (old.size if old else 0)
-    total = growth + sum(member.size for member in work)
+    total = growth + sum(member.size for member in work.members.values())
     if growth > 0 and total > _MAX_BYTES:
         raise LimitExceeded("Bytes of the tasks file", _MAX_BYTES, total)
-    work.put(new)
+    work.members[name] = new
 
 
 def rename_tag(work: TagDocument, old: str, new: str, value: JsonValue) -> None:
     """Give a tag another name and value, in its place; what stays in it keeps its bytes."""
-    renamed = work.get(old).with_key(new).with_value(value)
-    work.members = {it.key: it for it in (renamed if member.key == old else member for member in work)}
+    renamed = work.members[old].with_key(new).with_value(value)
+    work.members = {it.key: it for it in (renamed if it.key == old else it for it in work.members.values())}
 
 
 def _layout(members: TagDocument) -> Layout:
-    return next((member.layout for member in members), DEFAULT)
+    return next((member.layout for member in members.members.values()), DEFAULT)

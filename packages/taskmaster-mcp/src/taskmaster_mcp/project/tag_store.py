@@ -4,6 +4,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,22 +17,10 @@ from task_core.store.base import Changes, Kind
 from task_core.warning_list import WarningList
 from taskmaster_mcp.codec import CODEC, TagDocument
 
-__all__ = ["TagStore", "TagTransaction"]
+__all__ = ["TagStore"]
 
 _KIND: Final = Kind("taskmaster", Record, holds_many=True)
 """A change of the file may concern any task."""
-
-
-class TagTransaction(TagDocument):
-    """The members of the file while one transaction changes them."""
-
-    token: str = ""
-    """the state of the file when the transaction began"""
-
-    @property
-    def changed(self) -> set[str]:
-        """The members that were changed; none, as only a transaction that begins is asked."""
-        return set()
 
 
 class TagStore:
@@ -43,7 +32,7 @@ class TagStore:
         self, path: Path, warnings: WarningList, clock: Clock, *, fsync: bool = True, lock_seconds: float
     ) -> None:
         """Wait at most ``lock_seconds`` for other transactions and other processes."""
-        self.check: Callable[[TagTransaction], None] = lambda _: None
+        self.check: Callable[[TagDocument], None] = lambda _: None
         """called when a transaction begins; an error that it raises ends it"""
         self._file = LockedFile(path, CODEC, warnings, clock, fsync=fsync)
         self._lock_seconds = lock_seconds
@@ -64,7 +53,7 @@ class TagStore:
         yield self._document
 
     @contextmanager
-    def transaction(self) -> Iterator[TagTransaction]:
+    def transaction(self) -> Iterator[TagDocument]:
         """Open a transaction; its changes are on disk when the block ends, and nothing has changed when it raises.
 
         Raises:
@@ -78,12 +67,12 @@ class TagStore:
         try:
             self._file.begin(wait, self._take)
             try:
-                before = self._document
-                work = TagTransaction(dict(before.members), before.head, before.tail, before.gap)
-                work.token = self.token
+                work = replace(self._document, members={**self._document.members}, token=self.token)
                 self.check(work)
                 yield work
-                self._save(TagDocument(work.members, work.head, work.tail, work.gap))
+                if self._differs(work):
+                    self._file.replace(work.data)
+                    self._show(work)
             finally:
                 self._file.end()
         finally:
@@ -101,11 +90,6 @@ class TagStore:
 
     def _take(self, source: Source | None) -> None:
         self._show(CODEC.read(source))
-
-    def _save(self, new: TagDocument) -> None:
-        if self._differs(new):
-            self._file.replace(new.data)
-            self._show(new)
 
     def _show(self, new: TagDocument) -> None:
         if self._differs(new):
