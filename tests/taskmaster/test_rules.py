@@ -177,7 +177,7 @@ def test_a_dependency_on_an_id_that_is_not_a_number_is_stored_as_that_id(
         ("2.2", "2.1", [1]),
         ("2.2", "3", ["3"]),
         ("2.2", "3.1", ["3.1"]),
-        ("4", "1", [1, 3, "2.1", "2.10", "x"]),
+        ("4", "1", ["x", "2.10", 3, "2.1", 1]),
     ],
 )
 def test_a_new_dependency_is_stored_as_the_file_says_it(source: str, target: str, stored: list[JsonValue]) -> None:

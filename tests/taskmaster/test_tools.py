@@ -435,7 +435,7 @@ async def test_removed_items_come_back_whole(project: ServedProject) -> None:
 async def test_dependencies_are_added_removed_and_fixed(project: ServedProject) -> None:
     assert (await project.call("add_dependency", id="3", dependsOn="1"))["added"] is True
     assert (await project.call("add_dependency", id="3", dependsOn="1"))["added"] is False
-    assert project.document["master"]["tasks"][2]["dependencies"] == [1, 2]
+    assert project.document["master"]["tasks"][2]["dependencies"] == [2, 1]
     assert (await project.failed("add_dependency", id="1", dependsOn="3"))[0] == "CIRCULAR_DEPENDENCY"
     assert (await project.call("remove_dependency", id="3", dependsOn="1"))["removed"] is True
     gone = await project.call("remove_dependency", id="3", dependsOn="1")

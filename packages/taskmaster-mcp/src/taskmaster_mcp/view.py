@@ -52,11 +52,7 @@ class TaskmasterView:
         return _statuses(self._read())
 
     def lines(self, statuses: Collection[str] = ()) -> Iterator[Line]:
-        """Return the tasks and subtasks with one of ``statuses``, or all, in the order of the file.
-
-        Raises:
-            InvalidArguments: there is no such status.
-        """
+        """Return the tasks and subtasks with one of ``statuses``, or all, in the order of the file."""
         tasks = self._read()
         # Task Master reads "completed" as "done".
         words = ["done" if word.casefold() == "completed" else word for word in statuses]

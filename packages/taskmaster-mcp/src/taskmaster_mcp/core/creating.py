@@ -111,11 +111,7 @@ def find_free_number(tasks: TagTasks, task: ProjectItem, *, avoid: Iterable[str]
 
 
 def set_fields(tasks: TagTasks, item: ProjectItem, fields: Mapping[str, JsonValue]) -> None:
-    """Set these fields of an item; equal values change nothing, and a task keeps a description.
-
-    Raises:
-        OddValue: a value of another type is stored in place of a text.
-    """
+    """Set these fields of an item; equal values change nothing, and a task keeps a description."""
     new = {name: value for name, value in fields.items() if not is_same(item.fields.get(name), value)}
     for name, value in new.items():
         if isinstance(value, str):

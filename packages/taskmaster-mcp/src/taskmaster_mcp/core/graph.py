@@ -1,12 +1,10 @@
 """Dependencies of tasks and subtasks, as stored and as meant (TM-34 to TM-36)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
-from pydantic import JsonValue
-
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
-from taskmaster_mcp.core.stored_words import REFERENCE, Graph, find_path, read_text
+from taskmaster_mcp.core.stored_words import Graph, find_path, read_text
 from taskmaster_mcp.errors import AmbiguousDependency, CircularDependency, LimitExceeded, Refused
 
 __all__ = [
@@ -16,7 +14,6 @@ __all__ = [
     "check_no_new_cycle",
     "drop_dependencies",
     "express_dependency",
-    "sort_dependencies",
 ]
 
 MAX_DEPENDENCIES: Final = 200
@@ -36,11 +33,7 @@ def build_graph(tasks: TagTasks, *, inherits: bool = False) -> Graph:
 
 
 def check_no_new_cycle(before: Graph, tasks: TagTasks, renamed: Callable[[str], str] = str) -> None:
-    """Check that no change since ``before`` closes a cycle; ``renamed`` returns the new id for an old one.
-
-    Raises:
-        CircularDependency: one does.
-    """
+    """Raise ``CircularDependency`` if a change since ``before`` closes a cycle; ``renamed`` returns new ids for old."""
     known = {(renamed(name), renamed(target)) for name, found in before.items() for target in found}
     after = build_graph(tasks)
     for name, found in after.items():
@@ -50,11 +43,7 @@ def check_no_new_cycle(before: Graph, tasks: TagTasks, renamed: Callable[[str], 
 
 
 def express_dependency(tasks: TagTasks, item: ProjectItem, target: str) -> int | str:
-    """Return how the document stores that ``item`` depends on ``target`` (TM-35).
-
-    Raises:
-        AmbiguousDependency: it cannot, since a sibling of the subtask has the number of the task.
-    """
+    """Return how the document stores that ``item`` depends on ``target``, or raise ``AmbiguousDependency`` (TM-35)."""
     found = tasks.index().get(target)
     if found and found.number is None:
         return _express_text(item, found)
@@ -80,12 +69,8 @@ def _express_text(item: ProjectItem, target: ProjectItem) -> str:
 def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph | None = None) -> bool:
     """Make ``item`` depend on ``target``, which exists, and return whether that is new (TM-36, TM-59).
 
-    ``graph`` is that of the tasks, for one who adds many; it is kept up to date.
-
-    Raises:
-        Refused: they are the same.
-        CircularDependency: the target waits for the item, or one contains the other.
-        AmbiguousDependency: the document cannot store it.
+    ``graph`` is that of the tasks, for one who adds many; it is kept up to date. ``Refused`` means that both are the
+    same, and ``CircularDependency`` that the target waits for the item, or that one contains the other.
     """
     if target == item.id:
         raise Refused("SELF_DEPENDENCY", id=target)
@@ -98,25 +83,11 @@ def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph
         raise CircularDependency([item.id, *back])
     if len(item.dependencies) >= MAX_DEPENDENCIES:
         raise LimitExceeded(f"Dependencies of '{item.id}'", MAX_DEPENDENCIES, len(item.dependencies) + 1)
-    item.fields["dependencies"] = sort_dependencies(
-        [*item.stored("dependencies", list), express_dependency(tasks, item, target)]
-    )
+    item.fields["dependencies"] = [*item.stored("dependencies", list), express_dependency(tasks, item, target)]
     tasks.touch(item)
     for waiting in (item, *item.subtasks):
         graph.setdefault(waiting.id, []).append(target)
     return True
-
-
-def sort_dependencies(stored: Iterable[JsonValue]) -> list[JsonValue]:
-    """Return stored dependencies in order: undotted ones by number, then dotted ones, then what is neither."""
-
-    def key(value: JsonValue) -> tuple[int, int, int, str]:
-        found = REFERENCE.fullmatch(str(value).strip())
-        if not found:
-            return 2, 0, 0, str(value)
-        return int(bool(found[2])), int(found[1]), int(found[2] or 0), ""
-
-    return sorted(stored, key=key)
 
 
 def drop_dependencies(tasks: TagTasks, is_dropped: Callable[[ProjectItem, str], bool]) -> list[dict[str, str]]:

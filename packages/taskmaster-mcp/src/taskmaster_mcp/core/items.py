@@ -164,11 +164,7 @@ class ProjectItem:
         return [ProjectItem(fields, self, self._tasks) for fields in stored if isinstance(fields, dict)]
 
     def stored(self, name: str, kind: type[StoredT]) -> StoredT:
-        """Return a text, list or object that is to be changed, empty if there is none.
-
-        Raises:
-            OddValue: a value of another type is stored.
-        """
+        """Return a text, list or object that is to be changed, empty if there is none; ``Refused``: it is neither."""
         value = self.fields.get(name)
         if value is None:
             return kind()
@@ -245,12 +241,7 @@ class TagTasks:
         return found
 
     def get(self, item_id: str) -> ProjectItem:
-        """Return the item with this id.
-
-        Raises:
-            TaskNotFound: no task has it.
-            SubtaskNotFound: its task has no such subtask.
-        """
+        """Return the item with this id, or raise ``TaskNotFound``, or ``SubtaskNotFound`` if its task exists."""
         index = self.index()
         if found := index.get(item_id) or index.get(f"#{item_id}"):
             return found

@@ -59,11 +59,7 @@ def hash_values(*values: JsonValue) -> str:
 
 
 def check_revision(revision: str | None, value: JsonValue) -> None:
-    """Check that ``value`` is as it was when a plan was asked for, if the plan says so (TM-65).
-
-    Raises:
-        Refused: it is not.
-    """
+    """Raise ``Refused`` unless ``value`` is as it was when a plan was asked for, if the plan says so (TM-65)."""
     if revision is not None and revision != hash_values(value):
         raise Refused("STALE")
 
@@ -99,12 +95,7 @@ def find_related(tasks: TagTasks, prompt: str) -> list[ProjectItem]:
 
 
 def check_expandable(task: ProjectItem) -> None:
-    """Check that ``task`` can be split.
-
-    Raises:
-        BadValue: it is a subtask.
-        Refused: it is done or cancelled.
-    """
+    """Check that ``task`` can be split: that it is not a subtask, nor done or cancelled."""
     if task.is_subtask:
         raise BadValue("id", "give the id of a task, not of a subtask")
     if task.is_settled:
@@ -117,10 +108,6 @@ def add_subtasks(
     """Add the subtasks of plans, each after those that its task has, or with ``force`` in their place (TM-68, TM-69).
 
     Return the dependencies on replaced subtasks, which are dropped.
-
-    Raises:
-        Refused: a task is done or cancelled.
-        TaskError: a dependency does not exist or cannot be stored.
     """
     for task, _ in plans:
         check_expandable(task)
@@ -131,7 +118,7 @@ def add_subtasks(
 
 
 def add_tasks(tasks: TagTasks, plan: Sequence[Planned]) -> list[ProjectItem]:
-    """Add the tasks of a plan (TM-70); it raises as ``add_task``."""
+    """Add the tasks of a plan (TM-70)."""
     added = [add_task(tasks, planned.fields) for planned in plan]
     _connect(tasks, [(added, plan)])
     return added

@@ -106,12 +106,7 @@ def move_to_tag(
     with_dependencies: bool = False,
     ignore_dependencies: bool = False,
 ) -> tuple[list[ProjectItem], Dropped]:
-    """Move tasks with their ids to ``target``, and return them with the dependencies that were dropped.
-
-    Raises:
-        Refused: one of them is a subtask, or the target has a task with one of the ids.
-        CrossTagConflicts: dependencies would lead from one tag into the other.
-    """
+    """Move tasks with their ids to ``target``, and return them with the dependencies that were dropped (TM-56)."""
     for item in items:
         if item.is_subtask:
             raise Refused("CANNOT_MOVE_SUBTASK", id=item.id)

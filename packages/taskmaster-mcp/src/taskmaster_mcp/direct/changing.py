@@ -173,12 +173,7 @@ def edit_items(tasks: TagTasks, changes: Sequence[ItemEdit], now: str) -> list[P
 
 
 def find_task(tasks: TagTasks, field: str, item_id: str) -> ProjectItem:
-    """Return the task with this id, which the argument ``field`` gives.
-
-    Raises:
-        BadValue: it is a subtask.
-        TaskError: it does not exist.
-    """
+    """Return the task with this id, which the argument ``field`` gives; a subtask raises ``BadValue``."""
     item = tasks.get(item_id)
     if item.is_subtask:
         raise BadValue(field, "give the id of a task, not of a subtask")

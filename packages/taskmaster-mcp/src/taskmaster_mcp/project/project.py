@@ -170,11 +170,7 @@ class Project:
         return find_above(self.root.parent, Path(os.path.realpath(Path.home())), crosses_borders=True)
 
     def check_exists(self) -> None:
-        """Check that there is a project.
-
-        Raises:
-            FileMissing: there is neither a ``.taskmaster`` nor a tasks file.
-        """
+        """Raise ``FileMissing`` if there is neither a ``.taskmaster`` nor a tasks file (TM-17)."""
         if not (self.folder.is_dir() or self.path.is_file()):
             path = escape_invisible(str(self.above or ""))  # whole: a shortened path helps nobody
             other = f"There is one above it: to use that, give projectRoot='{path}'. " if path else ""
@@ -191,16 +187,12 @@ class Project:
             yield members
 
     def tasks(self, name: str) -> TagTasks:
-        """Return the tasks of a tag as they are now; it raises what ``tag`` does."""
+        """Return the tasks of a tag as they are now."""
         with self.read() as members:
             return self.tag(members, name)
 
     def tag(self, members: TagDocument, name: str) -> TagTasks:
-        """Return the tasks of a tag; ``master`` of a document without tags is empty.
-
-        Raises:
-            TagNotFound: there is no such tag.
-        """
+        """Return the tasks of a tag, or raise ``TagNotFound``; ``master`` of a document without tags is empty."""
         if (member := members.members.get(name)) and member.is_tag:
             return TagTasks(name, member.value)
         tags = members.tags
@@ -246,8 +238,7 @@ def list_entries(report: JsonObject) -> list[JsonObject]:
 def put_tag(work: TagDocument, name: str, value: JsonValue) -> None:
     """Replace the value of a tag, or add the tag at the end; nothing else changes its bytes.
 
-    Raises:
-        LimitExceeded: the document would grow beyond 32 MB.
+    ``LimitExceeded`` means that the document would grow beyond 32 MB.
     """
     old = work.members.get(name)
     new = old.with_value(value) if old else Member.new(name, value, _layout(work))

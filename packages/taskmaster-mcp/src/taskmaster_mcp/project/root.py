@@ -161,11 +161,8 @@ def find_above(folder: Path, home: Path, *, crosses_borders: bool = False) -> Pa
 def resolve_inside(root: Path, field: str, given: str | Path) -> Path:
     """Return the path ``given``, relative to the root or absolute, with links resolved (TM-16).
 
-    Whatever is read or written in a project goes through this function: a link in it may lead anywhere.
-
-    Raises:
-        OutsideProject: it is not inside the root.
-        BadValue: it cannot be a path.
+    Whatever is read or written in a project goes through this function: a link in it may lead anywhere. One that leads
+    out of the project raises ``OutsideProject``.
     """
     if "\0" in str(given) or not str(given).strip():
         raise BadValue(field, "give a path inside the project")
@@ -176,12 +173,7 @@ def resolve_inside(root: Path, field: str, given: str | Path) -> Path:
 
 
 def locate_tasks(root: Path, file: str | None = None) -> Path:
-    """Return the tasks file of a project: the one named, the usual one, or Task Master's old one if only that exists.
-
-    Raises:
-        OutsideProject: it is not inside the root.
-        BadValue: the named one cannot be a path, or is another file of Task Master.
-    """
+    """Return the tasks file of a project: the named one, the usual one, or Task Master's old one if only it exists."""
     if file is not None:
         found = resolve_inside(root, "file", file)
         if found in [resolve_inside(root, name, f"{FOLDER}/{name}") for name in _OTHER_FILES]:
@@ -224,13 +216,7 @@ class ProjectFiles:
         self._fsync = fsync
 
     def read(self, path: Path) -> bytes:
-        """Return the content of a file.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            OutsideProject: it is not inside the project.
-            StoreUnreadable: it cannot be read.
-        """
+        """Return the content of a file; ``FileNotFoundError`` if there is none, else a ``TaskError``."""
         try:
             return read_file(resolve_inside(self.root, path.name, path))[0]
         except FileNotFoundError:
@@ -239,12 +225,7 @@ class ProjectFiles:
             raise StoreUnreadable(path.name, describe(error)) from error
 
     def write(self, path: Path, data: bytes) -> None:
-        """Replace a file, with the access of its folder if it is new; make the folder if it is missing.
-
-        Raises:
-            OutsideProject: it is not inside the project.
-            StoreWriteFailed: it cannot be written.
-        """
+        """Replace a file, with the access of its folder if it is new; make the folder if it is missing."""
         real = resolve_inside(self.root, path.name, path)
         self.make_folder(real.parent)
         try:
@@ -253,10 +234,7 @@ class ProjectFiles:
             raise StoreWriteFailed(path.name, describe(error)) from error
 
     def make_folder(self, path: Path) -> list[Path]:
-        """Make a folder and those above it, each with the access of the one it is in, and return those that are new.
-
-        It raises as ``write`` does.
-        """
+        """Make a folder and those above it, each with the access of the one it is in, and return those that are new."""
         if os.path.isdir(resolve_inside(self.root, path.name, path)):  # noqa: PTH112 - it never raises
             return []
         made = self.make_folder(path.parent)

@@ -54,13 +54,7 @@ class TagStore:
 
     @contextmanager
     def transaction(self) -> Iterator[TagDocument]:
-        """Open a transaction; its changes are on disk when the block ends, and nothing has changed when it raises.
-
-        Raises:
-            StoreLocked: the lock was held elsewhere for the whole wait.
-            StoreWriteFailed: the file could not be replaced.
-            TaskError: as ``read``.
-        """
+        """Open a transaction; its changes are on disk when the block ends, and nothing has changed when it raises."""
         wait = Wait(self._lock_seconds)
         if not self._turn.acquire(timeout=wait.remaining):
             raise StoreLocked(wait.elapsed)

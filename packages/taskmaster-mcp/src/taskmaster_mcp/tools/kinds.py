@@ -14,7 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from task_core.fields import as_integer, check_well_formed, decode_object, invalid_value, match_word, text
+from task_core.fields import AsInteger, check_well_formed, decode_object, invalid_value, match_word, text
 from task_core.text import nearest
 from taskmaster_mcp.core.items import PRIORITIES
 from taskmaster_mcp.core.stored_words import STATUSES
@@ -105,23 +105,6 @@ def check_word(value: object, words: tuple[str, ...]) -> str:
     raise invalid_value(f"Give one of {', '.join(words)}.{hint}")
 
 
-def _status(value: object) -> str:
-    return check_word(value, STATUSES)
-
-
-def _priority(value: object) -> str:
-    return check_word(value, PRIORITIES)
-
-
-def _number(value: object) -> int:
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 6:
-        value = int(value)
-    value = as_integer(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 200:
-        raise invalid_value("Give a whole number from 0 to 200.")
-    return value
-
-
 def take_first(value: object) -> object:
     """Return the first of a list; anything else as it is."""
     return value[0] if isinstance(value, list | tuple) and value else value
@@ -162,6 +145,10 @@ def _limited(maximum: int) -> PlainValidator:
     return PlainValidator(lambda value: text(value, maximum=maximum))
 
 
+def _words(words: tuple[str, ...]) -> tuple[object, ...]:
+    return PlainValidator(lambda value: check_word(value, words)), WithJsonSchema({"type": "string", "enum": [*words]})
+
+
 def drop_default(schema: dict[str, Any]) -> None:
     """Leave out of a schema that an argument is empty or off unless it is given."""
     del schema["default"]
@@ -193,12 +180,12 @@ Details = Annotated[str, _limited(100_000), _TEXT]
 
 TestStrategy = Annotated[str, _limited(20_000), _TEXT]
 
-Status = Annotated[str, PlainValidator(_status), WithJsonSchema({"type": "string", "enum": [*STATUSES]})]
+Status = Annotated[str, *_words(STATUSES)]
 
-Priority = Annotated[str, PlainValidator(_priority), WithJsonSchema({"type": "string", "enum": [*PRIORITIES]})]
+Priority = Annotated[str, *_words(PRIORITIES)]
 
-Number = Annotated[int, PlainValidator(_number), WithJsonSchema({"type": "integer"})]
-"""A number that may come as text, as Task Master takes it."""
+Number = Annotated[int, Field(ge=0, le=200), AsInteger, WithJsonSchema({"type": "integer"})]
+"""A number of tasks or subtasks to make."""
 
 PlanOf = Annotated[tuple[Annotated[ItemT, BeforeValidator(decode_object)], ...], BeforeValidator(_decode_list)]
 """A list of objects, at most 200; it and they may come as JSON text."""
