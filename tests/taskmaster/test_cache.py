@@ -19,7 +19,7 @@ from taskmaster_mcp.direct.cache import Cache
 from taskmaster_mcp.direct.changing import set_task_status_direct
 from taskmaster_mcp.direct.operations import Operations, Progress
 from taskmaster_mcp.direct.reading import get_task_direct
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.errors import Refused
 from taskmaster_mcp.project.lock import locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings
@@ -34,15 +34,15 @@ def test_no_answer_is_older_than_an_acknowledged_change_while_others_read(projec
 
     def read() -> None:
         while not is_over.is_set():
-            get_task_direct(registry, Scope(), ids=["1"])
+            get_task_direct(Target(registry), ids=["1"])
 
     with ThreadPoolExecutor(2) as threads:
         try:
             readers = [threads.submit(read) for _ in range(2)]
             for number in range(30):
                 word = ("pending", "review")[number % 2 == 0]
-                assert set_task_status_direct(registry, Scope(), ids=["1"], status=word).error is None
-                assert get_task_direct(registry, Scope(), ids=["1"]).data["status"] == word
+                assert set_task_status_direct(Target(registry), ids=["1"], status=word).error is None
+                assert get_task_direct(Target(registry), ids=["1"]).data["status"] == word
         finally:
             is_over.set()
         assert [reader.result() for reader in readers] == [None, None]

@@ -15,7 +15,7 @@ from task_core.errors import StoreLocked
 from task_core.files import Wait
 from task_core.models import utc_now
 from task_core.warning_list import WarningList
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.registry import ProjectRegistry
 from taskmaster_mcp.project.lock import ProjectLock
 from taskmaster_mcp.project.root import Machine, find_above, normalize_root
 from taskmaster_mcp.settings import TaskmasterSettings
@@ -264,7 +264,7 @@ def test_the_end_of_a_server_ends_the_waits_for_projects_that_are_no_longer_kept
         (tmp_path / str(number) / ".taskmaster" / "tasks").mkdir(parents=True)
     lock = ProjectLock.of(tmp_path / "0" / ".taskmaster" / "tasks" / "tasks.json")
     lock.acquire(Wait(1))
-    project = registry.project(Scope(str(tmp_path / "0")))
+    project = registry.project(str(tmp_path / "0"))
 
     def wait() -> None:
         with suppress(StoreLocked), project.transaction():
@@ -273,7 +273,7 @@ def test_the_end_of_a_server_ends_the_waits_for_projects_that_are_no_longer_kept
     waiting = Thread(target=wait, daemon=True)
     waiting.start()
     for number in range(1, 20):
-        registry.project(Scope(str(tmp_path / str(number))))
+        registry.project(str(tmp_path / str(number)))
     registry.close()
     waiting.join(DEADLINE)
     lock.release()

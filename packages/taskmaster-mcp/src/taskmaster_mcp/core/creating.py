@@ -38,10 +38,7 @@ def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Seq
     item = ProjectItem(
         {
             "id": tasks.stored_id(tasks.next_number()),
-            "title": fields.get("title", ""),
-            "description": fields.get("description", ""),
-            "details": fields.get("details", ""),
-            "testStrategy": fields.get("testStrategy", ""),
+            **{name: fields.get(name, "") for name in ("title", "description", "details", "testStrategy")},
             "status": "pending",
             "dependencies": [],
             "priority": fields.get("priority", "medium"),
@@ -50,10 +47,7 @@ def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Seq
     )
     item.fill_description()
     tasks.stored.append(item.fields)
-    graph = build_graph(tasks, inherits=True) if wanted else {}
-    for target in dict.fromkeys(found.id for found in wanted):
-        add_dependency(tasks, item, target, graph)
-    return _new(tasks, item)
+    return _connect(tasks, item, dict.fromkeys(found.id for found in wanted))
 
 
 def add_subtask(
@@ -63,9 +57,7 @@ def add_subtask(
     wanted = dict.fromkeys(tasks.get(ProjectItem({}, task).resolve(target)).id for target in dependencies)
     stored: JsonObject = {
         "id": find_free_number(tasks, task, avoid=wanted),
-        "title": fields.get("title", ""),
-        "description": fields.get("description", ""),
-        "details": fields.get("details", ""),
+        **{name: fields.get(name, "") for name in ("title", "description", "details")},
         "status": fields.get("status") or "pending",
         "dependencies": [],
         "parentTaskId": task.fields.get("id"),
@@ -74,10 +66,7 @@ def add_subtask(
         stored["testStrategy"] = fields["testStrategy"]
     item = ProjectItem(stored, task)
     append_subtask(tasks, task, item)
-    graph = build_graph(tasks, inherits=True) if wanted else {}
-    for target in wanted:
-        add_dependency(tasks, item, target, graph)
-    return _new(tasks, item)
+    return _connect(tasks, item, wanted)
 
 
 def check_room(tasks: TagTasks) -> None:
@@ -143,8 +132,11 @@ def add_note(tasks: TagTasks, item: ProjectItem, note: str, now: str) -> None:
     set_fields(tasks, item, {"details": f"{details}\n{block}" if details else block})
 
 
-def _new(tasks: TagTasks, item: ProjectItem) -> ProjectItem:
-    """Return ``item``, which is new and so has no time of change."""
+def _connect(tasks: TagTasks, item: ProjectItem, targets: Mapping[str, None]) -> ProjectItem:
+    """Let ``item`` depend on ``targets`` and return it; it is new and so has no time of change."""
+    graph = build_graph(tasks, inherits=True) if targets else {}
+    for target in targets:
+        add_dependency(tasks, item, target, graph)
     tasks.touched.pop(item, None)
     tasks.is_changed = True
     return item

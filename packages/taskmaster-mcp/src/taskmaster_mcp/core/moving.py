@@ -1,7 +1,6 @@
 """Items that get another id, task or place, or are removed; what waits for them follows (TM-51 to TM-58)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -31,13 +30,8 @@ Dropped = list[dict[str, str]]
 """Dependencies that were removed, each with ``id`` and ``dependsOn``."""
 
 
-class _Reference(NamedTuple):
-    """A dependency before a move."""
-
-    stored: JsonValue
-    target: str
-    is_within: bool
-    """true if one of the two contains the other"""
+_Reference = tuple[JsonValue, str, bool]
+"""A dependency before a move: as it is stored, its target, and true if one of the two contains the other."""
 
 
 def move(tasks: TagTasks, source: str, target: str) -> Dropped:
@@ -96,7 +90,7 @@ def _move_item(tasks: TagTasks, item: ProjectItem, task: ProjectItem | None, num
     if task and item.subtasks:
         raise Refused("HAS_SUBTASKS", id=item.id, count=len(item.subtasks))
     before = build_graph(tasks)
-    references = {found: [_read_reference(stored, found) for stored in found.dependencies] for found in tasks.items}
+    references = {found: [_read_reference(found, it) for it in found.dependencies] for found in tasks.items}
     old = {item.id: "", **{subtask.id: f".{subtask.own_id}" for subtask in item.subtasks}}
     if task is None and item.parent is None:
         _renumber(tasks, item, number)
@@ -217,9 +211,9 @@ def _express(tasks: TagTasks, item: ProjectItem, target: str, stored: JsonValue)
     return str(said) if isinstance(stored, str) and item.parent is None else said
 
 
-def _read_reference(stored: JsonValue, item: ProjectItem) -> _Reference:
+def _read_reference(item: ProjectItem, stored: JsonValue) -> _Reference:
     target = item.resolve(stored)
-    return _Reference(stored, target, _touches(item, target))
+    return stored, target, _touches(item, target)
 
 
 def _touches(item: ProjectItem, target: str) -> bool:

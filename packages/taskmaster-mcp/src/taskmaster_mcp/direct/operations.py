@@ -5,7 +5,6 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
@@ -28,17 +27,6 @@ _MAX_UNENDED: Final = 100
 """Operations that may run or wait at a time."""
 
 
-@dataclass
-class _Operation:
-    id: str
-    startTime: str  # noqa: N815 - the name that clients see
-    status: str = "pending"
-    progress: JsonValue = None
-    endTime: str | None = None  # noqa: N815
-    result: JsonValue = None
-    error: JsonValue = None
-
-
 _AT_A_TIME: Final = 4
 """Operations that run beside each other; the store lets one of a project change it at a time."""
 
@@ -52,7 +40,7 @@ class Operations:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._guard = threading.Lock()
-        self._operations: OrderedDict[str, _Operation] = OrderedDict()
+        self._operations: OrderedDict[str, JsonObject] = OrderedDict()
         self._workers = ThreadPoolExecutor(_AT_A_TIME)
         self._running: set[Future[None]] = set()
         self._is_closing = False
@@ -62,36 +50,44 @@ class Operations:
 
         Too many operations that have not ended raise ``Refused``.
         """
-        operation = _Operation(f"op-{uuid.uuid4()}", format_stamp(self._clock()))
+        name = f"op-{uuid.uuid4()}"
+        times: JsonObject = {"startTime": format_stamp(self._clock()), "endTime": None}
+        operation: JsonObject = {
+            "id": name,
+            "status": "pending",
+            "progress": None,
+            **times,
+            "result": None,
+            "error": None,
+        }
         with self._guard:
-            ended = [name for name, it in self._operations.items() if it.endTime]
+            ended = [name for name, it in self._operations.items() if it["endTime"]]
             unended = len(self._operations) - len(ended)
             if unended >= _MAX_UNENDED:
                 raise Refused("OPERATIONS_WAIT", count=unended)
-            self._operations[operation.id] = operation
-            for name in ended[:-_MAX_KNOWN]:
-                del self._operations[name]
+            self._operations[name] = operation
+            for old in ended[:-_MAX_KNOWN]:
+                del self._operations[old]
 
         def report(done: int, total: int) -> None:
             if self._is_closing:
                 raise Refused("SERVER_ENDS")
-            operation.progress = {"done": done, "total": total}
+            operation["progress"] = {"done": done, "total": total}
 
         def run() -> None:
-            operation.status = "running"
+            operation["status"] = "running"
             status = "failed"
             try:
-                operation.result, operation.error = work(report)
-                status = "completed" if operation.error is None else "failed"
+                operation["result"], operation["error"] = work(report)
+                status = "completed" if operation["error"] is None else "failed"
             finally:
-                operation.endTime = format_stamp(self._clock())
-                operation.status = status
+                operation.update(endTime=format_stamp(self._clock()), status=status)
 
         future = self._workers.submit(run)
         self._running.add(future)
         future.add_done_callback(self._running.discard)
         message = "Accepted. Call get_operation_status with the operationId to see its state."
-        return {"status": "ACCEPTED", "operationId": operation.id, "message": message}
+        return {"status": "ACCEPTED", "operationId": name, "message": message}
 
     def status(self, operation_id: str) -> JsonObject:
         """Return the state of an operation, or raise ``Refused`` if none has the id."""
@@ -99,7 +95,7 @@ class Operations:
             operation = self._operations.get(operation_id)
             if operation is None:
                 raise Refused("OPERATION_UNKNOWN", id=operation_id, near=[*nearest(operation_id, self._operations)])
-            return dict(vars(operation))
+            return {**operation}
 
     def close(self) -> None:
         """Begin nothing more, end what reports its progress, and wait a moment for saves that are under way."""

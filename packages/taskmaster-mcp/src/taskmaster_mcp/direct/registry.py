@@ -5,7 +5,7 @@ from collections import OrderedDict
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from weakref import WeakSet
 
 from task_core.models import Clock
@@ -19,21 +19,10 @@ from taskmaster_mcp.project.root import ProjectFiles, find_root, locate_tasks
 from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
 
-__all__ = ["ProjectRegistry", "Scope", "Target"]
+__all__ = ["ProjectRegistry", "Target"]
 
 _MAX_PROJECTS: Final = 16
 """Projects that stay open; the one not used for longest is closed."""
-
-
-class Scope(NamedTuple):
-    """The project and the tag of a call, as far as it names them."""
-
-    project_root: str | None = None
-    file: str | None = None
-    tag: str | None = None
-
-
-_UNNAMED: Final = Scope()
 
 
 class ProjectRegistry:
@@ -51,14 +40,14 @@ class ProjectRegistry:
         self._in_use: WeakSet[Project] = WeakSet()
         """those that are open, and those that were closed while a call uses them"""
 
-    def project(self, scope: Scope) -> Project:
-        """Return the project of a call (TM-13, TM-16)."""
+    def project(self, project_root: str | None = None, file: str | None = None) -> Project:
+        """Return the project of a call, which may name its root and its tasks file (TM-13, TM-16)."""
         settings = self.settings
-        chosen = scope.project_root or settings.task_master_project_root
+        chosen = project_root or settings.task_master_project_root
         if not chosen and self._start == "":
             raise BadValue("projectRoot", "the client does not say in which folder it works: give the project's")
         root = find_root(chosen, settings.taskmaster_roots, self._start)
-        path = locate_tasks(root, scope.file)
+        path = locate_tasks(root, file)
         with self._guard:
             project = self._projects.get((root, path)) or self._open(root, path)
             self._projects[root, path] = project
@@ -91,22 +80,28 @@ class ProjectRegistry:
 
 
 class Target:
-    """The project and the tag of one call, each found when it is first needed."""
+    """The project and the tag of one call, each found when it is first needed, and kept then."""
 
-    def __init__(self, registry: ProjectRegistry, scope: Scope = _UNNAMED) -> None:
+    def __init__(
+        self,
+        registry: ProjectRegistry,
+        project_root: str | None = None,
+        file: str | None = None,
+        tag: str | None = None,
+    ) -> None:
         self.registry = registry
-        self._scope = scope
+        self._named = project_root, file, tag
         self.from_cache = False
 
     @cached_property
     def project(self) -> Project:
         """The project (TM-13, TM-16)."""
-        return self.registry.project(self._scope)
+        return self.registry.project(*self._named[:2])
 
     @cached_property
     def tag(self) -> str:
         """The tag (TM-31)."""
-        return self._scope.tag or self.registry.settings.taskmaster_tag or self.project.current_tag()
+        return self._named[2] or self.registry.settings.taskmaster_tag or self.project.current_tag()
 
     def tasks(self) -> TagTasks:
         """Return the tasks of the tag as they are now."""

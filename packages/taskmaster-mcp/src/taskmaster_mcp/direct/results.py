@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec
 
 from task_core.errors import TaskError
 from taskmaster_mcp.core.items import JsonObject
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope, Target
+from taskmaster_mcp.direct.registry import Target
 
 __all__ = ["DirectResult", "cached", "direct"]
 
@@ -25,12 +25,11 @@ class DirectResult:
 
 def direct(
     function: Callable[Concatenate[Target, P], JsonObject],
-) -> Callable[Concatenate[ProjectRegistry, Scope, P], DirectResult]:
-    """Make a direct function of ``function``: it is given what the call is about, and an error becomes the result."""
+) -> Callable[Concatenate[Target, P], DirectResult]:
+    """Make a direct function of ``function``: an error becomes its result."""
 
     @wraps(function)
-    def call(registry: ProjectRegistry, scope: Scope, *args: P.args, **kwargs: P.kwargs) -> DirectResult:
-        target = Target(registry, scope)
+    def call(target: Target, *args: P.args, **kwargs: P.kwargs) -> DirectResult:
         try:
             return DirectResult(function(target, *args, **kwargs), from_cache=target.from_cache)
         except TaskError as error:

@@ -174,14 +174,8 @@ def _choose(tasks: TagTasks, ids: Sequence[str] | None, first: int | None, last:
 
 
 def _entry(task: ProjectItem, row: JsonObject) -> JsonObject:
-    return {
-        "taskId": task.id if task.number is None else task.number,
-        "taskTitle": task.title,
-        "complexityScore": row["complexityScore"],
-        "recommendedSubtasks": row["recommendedSubtasks"],
-        "expansionPrompt": row.get("expansionPrompt", ""),
-        "reasoning": row.get("reasoning", ""),
-    }
+    said = {name: row.get(name, "") for name in _ENTRY if name != "taskId"}
+    return {"taskId": task.id if task.number is None else task.number, "taskTitle": task.title, **said}
 
 
 def _merge(project: Project, old: JsonObject, entries: Sequence[JsonObject], total: int) -> JsonObject:

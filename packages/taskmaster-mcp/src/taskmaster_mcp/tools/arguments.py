@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from task_core.fields import Arguments, OneLine
 from taskmaster_mcp.core.plans import Ask, Planned
-from taskmaster_mcp.direct.registry import Scope
 from taskmaster_mcp.tools.kinds import (
     Dependencies,
     Description,
@@ -62,11 +61,6 @@ class Call(Arguments):
         return {name: value for name, value in given.items() if name not in _IGNORED}
 
     @property
-    def scope(self) -> Scope:
-        """The project and the tag that the call names."""
-        return Scope(self.project_root, self.file)
-
-    @property
     def values(self) -> dict[str, Any]:
         """The arguments of the direct function by their names, those that name an item as its fields."""
         own = {name: _read_value(value) for name, value in self if name not in _ELSEWHERE}
@@ -84,12 +78,6 @@ class TagCall(Call):
     """The arguments of a tool that works on one tag."""
 
     tag: Annotated[str | None, Field(description="Tag")] = None
-
-    @property
-    @override
-    def scope(self) -> Scope:
-        """The project and the tag that the call names."""
-        return Scope(self.project_root, self.file, self.tag)
 
 
 class HostCall(TagCall):

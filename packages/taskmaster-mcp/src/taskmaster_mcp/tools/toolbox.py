@@ -11,7 +11,7 @@ from task_core.server.app import TaskServer
 from task_core.server.faults import Workers
 from task_core.server.progress import report_progress
 from taskmaster_mcp.direct.operations import Progress
-from taskmaster_mcp.direct.registry import ProjectRegistry, Scope, Target
+from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.error_codes import FORM
 from taskmaster_mcp.tools.arguments import Call
@@ -67,24 +67,21 @@ def publish_tool(server: TaskServer, registry: ProjectRegistry, tool: Tool) -> N
 
 
 def _run(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectResult:
-    """Return the result of a call, or at once how to ask for it (TM-78).
-
-    Work in the background keeps to the project and the tag of now, whatever becomes the current tag meanwhile.
-    """
+    """Return the result of a call, or at once how to ask for it (TM-78)."""
     given: dict[str, Any] = arguments.values
 
-    def work(scope: Scope, progress: Progress) -> DirectResult:
+    def work(progress: Progress) -> DirectResult:
         reporting = {"progress": progress} if arguments.reports_progress else {}
-        return tool.direct(registry, scope, **given, **reporting)
+        return tool.direct(target, **given, **reporting)
 
+    target = Target(registry, arguments.project_root, arguments.file, getattr(arguments, "tag", None))
     if not arguments.is_background:
-        return work(arguments.scope, report_progress)
-    target = Target(registry, arguments.scope)
-    scope = Scope(str(target.project.root), arguments.file, target.tag)
+        return work(report_progress)
+    _ = target.project, target.tag  # those of now, whatever becomes the current tag meanwhile
 
     def operation(progress: Progress) -> tuple[JsonValue, JsonValue]:
         try:
-            result = Workers.run_here("An operation", lambda: work(scope, progress))
+            result = Workers.run_here("An operation", lambda: work(progress))
         except TaskError as fault:
             result = DirectResult(error=fault)
         error = FORM.render(FORM.translate(result.error))["error"] if result.error else None
