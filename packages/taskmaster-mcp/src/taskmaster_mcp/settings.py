@@ -8,9 +8,8 @@ from typing_extensions import override
 
 from task_core.cli.settings import StoreServerSettings
 from task_core.errors import TaskError
-from task_core.text import nearest
 from taskmaster_mcp.project.root import find_root, locate_tasks
-from taskmaster_mcp.toolsets import SETS, choose_tools, find_unknown_words
+from taskmaster_mcp.toolsets import choose_tools
 
 __all__ = ["TaskmasterSettings"]
 
@@ -44,13 +43,7 @@ class TaskmasterSettings(StoreServerSettings):
     @field_validator("task_master_tools")
     @classmethod
     def _known_tools(cls, words: str) -> str:
-        known = [*SETS, "lean", *SETS["all"]]
-        for word in find_unknown_words(words):
-            near = nearest(word, known)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise ValueError(f"'{word[:50]}' is neither a set nor a tool.{hint}")
-        if not choose_tools(words):
-            raise ValueError("name at least one set or tool")
+        choose_tools(words)
         return words
 
     @property

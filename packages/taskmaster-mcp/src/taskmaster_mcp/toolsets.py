@@ -3,7 +3,9 @@
 import re
 from typing import Final
 
-__all__ = ["ALIASES", "SETS", "choose_tools", "find_unknown_words"]
+from task_core.text import nearest
+
+__all__ = ["ALIASES", "SETS", "choose_tools"]
 
 _CORE: Final = (
     *("get_tasks", "get_task", "next_task", "set_task_status", "add_task", "update_subtask", "expand_task"),
@@ -39,14 +41,20 @@ _WORDS: Final = {_plain: name for name in (*SETS, *SETS["all"]) for _plain in [n
 
 
 def choose_tools(setting: str) -> frozenset[str]:
-    """Return the tools that ``setting`` names: sets and tools by comma; case, ``-`` and ``_`` are alike."""
-    names = [_WORDS[word] for word in map(_fold, setting.split(",")) if word in _WORDS]
+    """Return the tools that ``setting`` names: sets and tools by comma; case, ``-`` and ``_`` are alike.
+
+    A word that names neither raises ``ValueError``, and so does a setting without a word.
+    """
+    words = [word for word in map(str.strip, setting.split(",")) if word]
+    if not words:
+        raise ValueError("name at least one set or tool")
+    for word in words:
+        if _fold(word) not in _WORDS:
+            near = nearest(word, [*SETS, "lean", *SETS["all"]])
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise ValueError(f"'{word[:50]}' is neither a set nor a tool.{hint}")
+    names = [_WORDS[_fold(word)] for word in words]
     return frozenset(tool for name in names for tool in SETS.get(name, (name,)))
-
-
-def find_unknown_words(setting: str) -> list[str]:
-    """Return the words of ``setting`` that name neither a set nor a tool."""
-    return [word.strip() for word in setting.split(",") if word.strip() and _fold(word) not in _WORDS]
 
 
 def _fold(word: str) -> str:

@@ -95,7 +95,8 @@ def remove_task_direct(target: Target, *, ids: Sequence[str]) -> JsonObject:
         items = tasks.get_all(ids)
         rows = [render_whole(item, {}) for item in items]
         dropped = remove_items(tasks, items)
-    remove_task_files(project.files, project.path.parent, tag, [item.id for item in items if not item.is_subtask])
+    ids_gone = {item.id for item in items if not item.is_subtask}
+    remove_task_files(project.files, project.path.parent, tag, ids_gone.__contains__)
     message = f"Removed {', '.join(ids)} from tag '{tag}'."
     return {**limit_rows("removedTasks", rows), "message": message, **list_dropped(dropped), "tag": tag}
 

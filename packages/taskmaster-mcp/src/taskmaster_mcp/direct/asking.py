@@ -21,7 +21,6 @@ __all__ = [
     "ask_for_task",
     "ask_host",
     "count_subtasks",
-    "find_entry",
     "list_whole",
 ]
 
@@ -84,11 +83,6 @@ def count_subtasks(project: Project, num: int | None, entry: Mapping[str, JsonVa
         if isinstance(found, int) and not isinstance(found, bool) and found > 0:
             return found
     return 5
-
-
-def find_entry(target: Target, task_id: str) -> Mapping[str, JsonValue]:
-    """Return what the complexity report says about a task, empty if nothing."""
-    return next((row for row in target.project.entries(target.tag) if str(row.get("taskId")) == task_id), {})
 
 
 def ask_for_task(target: Target, ask: Ask) -> JsonObject:

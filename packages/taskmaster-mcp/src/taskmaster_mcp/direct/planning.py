@@ -20,7 +20,7 @@ from taskmaster_mcp.core.plans import (
     hash_values,
 )
 from taskmaster_mcp.core.views import render_short, render_whole
-from taskmaster_mcp.direct.asking import SUBTASK_FIELDS, TASK_FIELDS, ask_host, count_subtasks, find_entry, list_whole
+from taskmaster_mcp.direct.asking import SUBTASK_FIELDS, TASK_FIELDS, ask_host, count_subtasks, list_whole
 from taskmaster_mcp.direct.changing import default_priority
 from taskmaster_mcp.direct.reading import list_dropped
 from taskmaster_mcp.direct.registry import Target
@@ -68,7 +68,7 @@ def expand_task_direct(
 def _ask_for_subtasks(target: Target, task_id: str, ask: Ask, *, force: bool) -> JsonObject:
     task = target.tasks().get(task_id)
     check_expandable(task)
-    entry = find_entry(target, task.id)
+    entry = target.project.entries(target.tag).get(task.id, {})
     revision = hash_values(task.fields)
     context: JsonObject = {"task": render_whole(task, {}), "revision": revision}
     if text := entry.get("expansionPrompt"):
@@ -112,8 +112,9 @@ def _ask_for_expansions(target: Target, ask: Ask, *, force: bool, after: str | N
         rest = rest[rest.index(tasks.get(after)) + 1 :]
     found = [task for task in rest if not task.is_settled and (force or not task.subtasks)]
     rows: list[tuple[str, JsonObject]] = []
+    entries = target.project.entries(target.tag)
     for task in found[:_MAX_EXPANDED]:
-        entry = find_entry(target, task.id)
+        entry = entries.get(task.id, {})
         hint: JsonObject = {"expansionPrompt": entry["expansionPrompt"]} if entry.get("expansionPrompt") else {}
         num = count_subtasks(target.project, ask.num, entry)
         rows.append((task.id, {"task": render_whole(task, {}), "num": num, **hint}))

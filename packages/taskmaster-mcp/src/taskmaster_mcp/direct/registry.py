@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -79,29 +80,25 @@ class ProjectRegistry:
         return project
 
 
+@dataclass
 class Target:
     """The project and the tag of one call, each found when it is first needed, and kept then."""
 
-    def __init__(
-        self,
-        registry: ProjectRegistry,
-        project_root: str | None = None,
-        file: str | None = None,
-        tag: str | None = None,
-    ) -> None:
-        self.registry = registry
-        self._named = project_root, file, tag
-        self.from_cache = False
+    registry: ProjectRegistry
+    project_root: str | None = None
+    file: str | None = None
+    named_tag: str | None = None
+    from_cache: bool = False
 
     @cached_property
     def project(self) -> Project:
         """The project (TM-13, TM-16)."""
-        return self.registry.project(*self._named[:2])
+        return self.registry.project(self.project_root, self.file)
 
     @cached_property
     def tag(self) -> str:
         """The tag (TM-31)."""
-        return self._named[2] or self.registry.settings.taskmaster_tag or self.project.current_tag()
+        return self.named_tag or self.registry.settings.taskmaster_tag or self.project.current_tag()
 
     def tasks(self) -> TagTasks:
         """Return the tasks of the tag as they are now."""

@@ -1,6 +1,6 @@
 """The files that are generated for tasks (TM-83)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -42,8 +42,7 @@ def generate_files(
     index, render = tasks.index(), _FORMS[ending]
     found = [task for task in tasks.tasks if task.id and index[task.id] == task]
     ids = {task.id for task in found}
-    gone = [task_id for task_id in _list_generated(files, folder, tasks.tag) if task_id not in ids]
-    removed = remove_task_files(files, folder, tasks.tag, gone)
+    removed = remove_task_files(files, folder, tasks.tag, lambda task_id: task_id not in ids)
     written, skipped = 0, list[str]()
     for done, task in enumerate(found, 1):
         path, data = folder / name_file(task.id, tasks.tag, ending), render(task, index).encode()
@@ -57,16 +56,16 @@ def generate_files(
     return Generated(len(found), written, removed, skipped)
 
 
-def remove_task_files(files: ProjectFiles, folder: Path, tag: str, ids: Iterable[str]) -> int:
-    """Remove the files that were generated for these tasks, no others, and return how many."""
+def remove_task_files(files: ProjectFiles, folder: Path, tag: str, is_gone: Callable[[str], bool]) -> int:
+    """Remove the files that were generated for tasks whose ids are gone, no others, and return how many."""
     removed = 0
-    for task_id in dict.fromkeys(ids):
-        for ending in _FORMS:
-            path = folder / name_file(task_id, tag, ending)
-            with suppress(OSError, TaskError):
-                if read_id(files.read(path)) == task_id:
-                    path.unlink()
-                    removed += 1
+    for path in folder.glob("task_*"):
+        with suppress(OSError, TaskError):
+            task_id = read_id(files.read(path)) if is_file_name(path.name, tag) else ""
+            names = [name_file(task_id, tag, ending) for ending in _FORMS] if task_id else []
+            if path.name in names and is_gone(task_id):
+                path.unlink()
+                removed += 1
     return removed
 
 
@@ -79,13 +78,3 @@ def _read_generated(files: ProjectFiles, path: Path, task_id: str) -> bytes | No
     except TaskError:
         return None
     return data if read_id(data) == task_id else None
-
-
-def _list_generated(files: ProjectFiles, folder: Path, tag: str) -> Iterator[str]:
-    """Yield the ids of the tasks for which files were generated, each under the name of such a file."""
-    for path in folder.iterdir():
-        if is_file_name(path.name, tag):
-            with suppress(OSError, TaskError):
-                task_id = read_id(files.read(path))
-                if task_id and path.name in [name_file(task_id, tag, ending) for ending in _FORMS]:
-                    yield task_id

@@ -35,15 +35,12 @@ class Layout:
     def member(self, key: str, value: JsonValue, margin: str = "") -> str:
         """Return a member of an object that closes at ``margin``, from the comma before it on."""
         inner = margin + self.indent
-        return f"{self.break_at(inner)}{self.key(key)}{self.text(value, inner)}"
+        lead = self.newline + inner if self.indent else ""
+        return f"{lead}{self.key(key)}{self.text(value, inner)}"
 
     def key(self, key: str) -> str:
         """Return a key with its colon."""
         return json.dumps(key, ensure_ascii=False) + (": " if self.indent else ":")
-
-    def break_at(self, margin: str) -> str:
-        """Return the line break before something at ``margin``, if there are lines."""
-        return self.newline + margin if self.indent else ""
 
 
 DEFAULT: Final = Layout()

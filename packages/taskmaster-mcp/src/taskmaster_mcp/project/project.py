@@ -81,16 +81,15 @@ class Project:
         """Return the complexity report of a tag, empty if there is none."""
         return self._object_in(self.report_path(tag))
 
-    def entries(self, tag: str) -> list[JsonObject]:
-        """Return what the complexity report of a tag says about tasks, one entry for each; none if it is damaged."""
-        return list_entries(self._sound_object_in(self.report_path(tag)))
+    def entries(self, tag: str) -> dict[str, JsonObject]:
+        """Return what the complexity report of a tag says about tasks, by their ids; nothing if it is damaged."""
+        rows = list_entries(self._sound_object_in(self.report_path(tag)))
+        return {str(row.get("taskId")): row for row in reversed(rows)}
 
     def scores(self, tag: str) -> JsonObject:
         """Return the complexity of the tasks of a tag by their ids."""
-        rows = self.entries(tag)
-        return {
-            str(row["taskId"]): row["complexityScore"] for row in rows if {"taskId", "complexityScore"} <= row.keys()
-        }
+        rows = self.entries(tag).items()
+        return {task_id: row["complexityScore"] for task_id, row in rows if "complexityScore" in row}
 
     def revision(self, tag: str) -> tuple[str | FileIdentity | None, ...]:
         """Return the state of everything that an answer about a tag depends on (TM-75)."""
