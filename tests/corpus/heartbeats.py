@@ -15,7 +15,9 @@ from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from heartbeat_mcp.view import open_view
 from task_core.errors import TaskError
-from tests.corpus.outcomes import Caller, Outcome
+from task_core.server.app import TaskServer
+from tests.corpus.outcomes import Outcome
+from tests.tool_client import OpenClient, ToolFailed
 
 __all__ = ["compare", "try_heartbeat"]
 
@@ -30,6 +32,26 @@ _MARKS: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])?\s*(?:\[[^\]]{0,10}\]\s*)?")
 """The marker before the text of a line in a list."""
 
 
+class _Caller:
+    """Calls tools over one client, and notes what was refused."""
+
+    def __init__(self, server: TaskServer, outcome: Outcome) -> None:
+        self._client = OpenClient(server)
+        self._outcome = outcome
+
+    async def call(self, tool: str, **arguments: JsonValue) -> dict[str, Any] | None:
+        """Return the structured answer, or None if the call was refused."""
+        try:
+            return await self._client.call(tool, arguments)
+        except ToolFailed as error:
+            self._outcome.refuse(f"{tool}: {error}")
+            return None
+
+    async def close(self) -> None:
+        """End the client."""
+        await self._client.close()
+
+
 async def try_heartbeat(file: Path, outcome: Outcome) -> None:
     """Run doctor, list, reads and changes on a HEARTBEAT.md, which is a copy, with two servers, one after the other."""
     before = file.read_bytes()
@@ -41,8 +63,7 @@ async def try_heartbeat(file: Path, outcome: Outcome) -> None:
     answers: list[Any] = []
     for change in (_change_all, _read_again):
         server = build_server(settings)
-        caller = Caller(server)
-        caller.outcome = outcome
+        caller = _Caller(server, outcome)
         try:
             answers += await change(caller)
         finally:
@@ -61,7 +82,7 @@ def _list(settings: HeartbeatSettings, outcome: Outcome) -> None:
         view.close()
 
 
-async def _change_all(caller: Caller) -> list[Any]:
+async def _change_all(caller: _Caller) -> list[Any]:
     """Start and finish half of the tasks, add one, and return the tasks."""
     listed = await caller.call("task_list", include_completed=True)
     tasks: list[Any] = listed["tasks"] if listed else []
@@ -78,7 +99,7 @@ async def _change_all(caller: Caller) -> list[Any]:
     return tasks
 
 
-async def _read_again(caller: Caller) -> list[Any]:
+async def _read_again(caller: _Caller) -> list[Any]:
     listed = await caller.call("task_list", include_completed=True, include_archived=True)
     return listed["tasks"] if listed else []
 

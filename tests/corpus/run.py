@@ -16,10 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from taskmaster_mcp.server import build_server
-from taskmaster_mcp.settings import TaskmasterSettings
 from tests.corpus.heartbeats import try_heartbeat
-from tests.corpus.outcomes import Caller, Outcome
+from tests.corpus.outcomes import Outcome
 from tests.corpus.projects import try_project
 
 __all__ = ["main", "try_folder"]
@@ -56,9 +54,6 @@ def main() -> int:
 
 async def try_folder(folder: Path) -> list[Outcome]:
     """Try a copy of every project and HEARTBEAT.md in ``folder``, by their paths."""
-    settings = TaskmasterSettings.model_validate({"task_master_tools": "all", "task_fsync": False})
-    server = build_server(settings)
-    caller = Caller(server)
     outcomes = []
     for case in _find_cases(folder):
         outcomes.append(outcome := Outcome(str(case.path.relative_to(folder))))
@@ -70,10 +65,7 @@ async def try_folder(folder: Path) -> list[Outcome]:
                 continue
             for file in _files(case.path):  # and nothing else that a project may hold
                 _copy(file, root / (file.relative_to(case.path) if case.path.is_dir() else _TASKS))
-            caller.outcome = outcome
-            await try_project(caller, root)
-    await caller.close()
-    server.close()
+            try_project(root, outcome)
     return outcomes
 
 

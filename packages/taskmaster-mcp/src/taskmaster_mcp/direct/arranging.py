@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 from task_core.text import pluralize
 from taskmaster_mcp.core.checking import fix_dependencies
@@ -96,7 +97,8 @@ def remove_task_direct(target: Target, *, ids: Sequence[str]) -> JsonObject:
         rows = [render_whole(item, {}) for item in items]
         dropped = remove_items(tasks, items)
     ids_gone = {item.id for item in items if not item.is_subtask}
-    remove_task_files(project.files, project.path.parent, tag, ids_gone.__contains__)
+    with suppress(OSError):  # the tasks are gone, whatever may be in the folder
+        remove_task_files(project.files, project.path.parent, tag, ids_gone.__contains__)
     message = f"Removed {', '.join(ids)} from tag '{tag}'."
     return {**limit_rows("removedTasks", rows), "message": message, **list_dropped(dropped), "tag": tag}
 

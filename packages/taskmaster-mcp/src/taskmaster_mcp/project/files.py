@@ -59,7 +59,7 @@ def generate_files(
 def remove_task_files(files: ProjectFiles, folder: Path, tag: str, is_gone: Callable[[str], bool]) -> int:
     """Remove the files that were generated for tasks whose ids are gone, no others, and return how many."""
     removed = 0
-    for path in folder.glob("task_*"):
+    for path in folder.iterdir():
         with suppress(OSError, TaskError):
             task_id = read_id(files.read(path)) if is_file_name(path.name, tag) else ""
             names = [name_file(task_id, tag, ending) for ending in _FORMS] if task_id else []

@@ -16,7 +16,7 @@ from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.error_codes import FORM
 from taskmaster_mcp.tools.arguments import Call
 
-__all__ = ["Tool", "ToolAnswer", "publish_tool"]
+__all__ = ["Tool", "ToolAnswer", "publish_tool", "run_tool"]
 
 
 class Tool(NamedTuple):
@@ -51,7 +51,7 @@ def publish_tool(server: TaskServer, registry: ProjectRegistry, tool: Tool) -> N
     """Publish a tool, which calls its direct function with the values of its arguments."""
 
     def answer(arguments: Call) -> ToolAnswer:
-        result = _run(registry, tool, arguments)
+        result = run_tool(registry, tool, arguments)
         if result.error is not None:
             raise result.error
         return ToolAnswer(fromCache=result.from_cache, data=result.data)
@@ -66,7 +66,7 @@ def publish_tool(server: TaskServer, registry: ProjectRegistry, tool: Tool) -> N
     )(answer)
 
 
-def _run(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectResult:
+def run_tool(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectResult:
     """Return the result of a call, or at once how to ask for it (TM-78)."""
     given: dict[str, Any] = arguments.values
 
