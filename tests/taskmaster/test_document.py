@@ -39,7 +39,7 @@ def test_a_document_comes_back_byte_for_byte(document: Object, indent: int | str
     assert {name for name, member in members.items() if member.is_tag} == tags
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda it: st.lists(it) | st.dictionaries(st.text(), it)))
 def test_a_member_of_any_value_keeps_its_text_and_takes_a_new_value(value: object) -> None:
     text = json.dumps({"x": value, "master": tag(item(1))}, indent=2, ensure_ascii=False)
@@ -223,7 +223,7 @@ async def test_the_files_of_a_new_project_are_as_open_as_its_folder_but_not_for_
     assert served.path.read_bytes()[-1:] == b"}"
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(st.sampled_from([2, 4, "\t", None]), st.sampled_from(["", "\n"]), st.booleans())
 def test_a_new_tag_is_laid_out_like_the_others(indent: int | str | None, end: str, has_others: bool) -> None:
     document: Object = {"x": 1, "master": tag(item(1))} if has_others else {}

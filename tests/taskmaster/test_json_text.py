@@ -37,7 +37,7 @@ def changed(text: str, new: JsonValue) -> str:
     return change_text(text, part_of(text), new, detect_layout(text))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(VALUES, VALUES, INDENTS)
 def test_the_new_text_has_the_new_value_and_its_layout(old: JsonValue, new: JsonValue, indent: str) -> None:
     text = json.dumps(old, indent=indent, ensure_ascii=False)
@@ -47,14 +47,14 @@ def test_the_new_text_has_the_new_value_and_its_layout(old: JsonValue, new: Json
     assert found == again
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(VALUES, st.sampled_from([None, 1, "\t"]), st.sampled_from(["", " ", "\r\n "]))
 def test_the_same_value_keeps_every_byte(value: JsonValue, indent: int | str | None, space: str) -> None:
     text = json.dumps(value, indent=indent, separators=(f"{space},", f"{space}:{space}"))
     assert changed(text, copy.deepcopy(value)) == text
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(ITEMS, st.data())
 def test_a_changed_item_leaves_the_text_of_the_others(items: list[Any], data: st.DataObject) -> None:
     rows = [json.dumps(it, ensure_ascii=False, separators=(" , ", " :")) for it in items]

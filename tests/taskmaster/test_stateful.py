@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
-from mcp.client import Client
 from mcp_types import CallToolResult
 from typing_extensions import override
 
@@ -124,16 +123,18 @@ class Machine(RuleBasedStateMachine):
             text = text.replace(usual, odd)
         self.served.write(text)
         self.titles = 0
+        self.loop = asyncio.Runner()
 
     @override
     def teardown(self) -> None:
-        if hasattr(self, "folder"):
+        if hasattr(self, "loop"):
+            self.loop.close()
             self.folder.cleanup()
 
     def call(self, tool: str, tags: set[str], **arguments: object) -> None:
         before, text = self.served.document, self.served.path.read_bytes()
         given = {name: value for name, value in named(arguments).items() if value is not None}
-        result = asyncio.run(self.answer(tool, given))
+        result = self.loop.run(self.answer(tool, given))
         after = self.served.document
         assert "UNEXPECTED" not in str(result.structured_content)
         if result.is_error:
@@ -144,8 +145,7 @@ class Machine(RuleBasedStateMachine):
             check_tasks(tool, before, after)
 
     async def answer(self, tool: str, arguments: Object) -> CallToolResult:
-        async with Client(self.served.server.sdk) as client:
-            return await client.call_tool(tool, arguments)
+        return await self.served.client.result(tool, arguments)
 
     @rule(dependencies=st.lists(IDS, max_size=2), where=TAGS)
     def add_task(self, dependencies: list[str], where: str) -> None:

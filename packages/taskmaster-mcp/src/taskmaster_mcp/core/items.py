@@ -1,7 +1,7 @@
 """Tasks and subtasks as they are stored, whatever their fields look like (TM-22 to TM-24)."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -149,7 +149,9 @@ class ProjectItem:
 
     def is_within(self, item_id: str) -> bool:
         """Return whether the item with this id contains this one, or is one of its subtasks."""
-        return (self.parent is not None and self.parent.id == item_id) or item_id in [it.id for it in self.subtasks]
+        if self.parent:
+            return self.parent.id == item_id
+        return item_id.startswith(f"{self.id}.") and item_id in [it.id for it in self.subtasks]
 
     @property
     def stored_subtasks(self) -> list[JsonValue]:
@@ -240,9 +242,9 @@ class TagTasks:
             found.setdefault(item.id, item)
         return found
 
-    def get(self, item_id: str) -> ProjectItem:
+    def get(self, item_id: str, index: Mapping[str, ProjectItem] | None = None) -> ProjectItem:
         """Return the item with this id, or raise ``TaskNotFound``, or ``SubtaskNotFound`` if its task exists."""
-        index = self.index()
+        index = self.index() if index is None else index
         if found := index.get(item_id) or index.get(f"#{item_id}"):
             return found
         parent = item_id.partition(".")[0]
@@ -253,8 +255,9 @@ class TagTasks:
 
     def get_all(self, ids: Sequence[str]) -> list[ProjectItem]:
         """Return the items with these ids, which were split at commas; a stored id may have commas too."""
-        named = [it for name, it in self.index().items() if [*map(str.strip, name.split(","))] == [*ids]]
-        return named[:1] or [*map(self.get, ids)]
+        index = self.index()
+        named = [it for name, it in index.items() if [*map(str.strip, name.split(","))] == [*ids]]
+        return named[:1] or [self.get(it, index) for it in ids]
 
     def next_number(self) -> int:
         """Return the number of the next new task: the highest plus one (TM-43)."""
