@@ -62,8 +62,8 @@ def remove_task_files(files: ProjectFiles, folder: Path, tag: str, is_gone: Call
     for path in folder.iterdir():
         with suppress(OSError, TaskError):
             task_id = read_id(files.read(path)) if is_file_name(path.name, tag) else ""
-            names = [name_file(task_id, tag, ending) for ending in _FORMS] if task_id else []
-            if path.name in names and is_gone(task_id):
+            names = [name_file(task_id, tag, ending) for ending in _FORMS]
+            if task_id and path.name in names and is_gone(task_id):
                 path.unlink()
                 removed += 1
     return removed
