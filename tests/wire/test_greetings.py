@@ -117,11 +117,11 @@ FORGED: Final = {**DESCRIPTION, "tools": "forged"}
 @pytest.mark.parametrize(
     ("before", "now", "greeted"),
     [
-        ({}, {}, []),
-        ({"LOG_LEVEL": "INFO"}, {}, []),
+        pytest.param({}, {}, [], marks=pytest.mark.by_hand),
+        pytest.param({"LOG_LEVEL": "INFO"}, {}, [], marks=pytest.mark.by_hand),
         ({"LOG_LEVEL": "INFO"}, {"LOG_LEVEL": "ERROR"}, None),
         ({}, {"TOY_TOOLS": "all"}, [{"name": "forged"}]),
-        ({}, {"TOY_TOOLS": "some"}, None),
+        pytest.param({}, {"TOY_TOOLS": "some"}, None, marks=pytest.mark.by_hand),
     ],
     ids=["no settings", "the same settings", "other settings", "a known choice", "an unknown choice"],
 )
@@ -269,25 +269,13 @@ def test_requests_in_a_file_are_answered_by_the_sdk_alone(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("named", "settings"),
     [
-        pytest.param("HEARTBEAT_FILE_PATH", {"HEARTBEAT_STATE_PATH": "{folder}/state.json"}, marks=pytest.mark.by_hand),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_STATE_PATH": "{folder}/state.json"}),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}),
-        pytest.param(
-            "TASK_RETENTION_DAYS",
-            {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "TASK_RETENTION_DAYS": "soon"},
-            marks=pytest.mark.by_hand,
-        ),
+        ("TASK_RETENTION_DAYS", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "TASK_RETENTION_DAYS": "soon"}),
         ("LOG_LEVEL", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "LOG_LEVEL": "loud"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:/no such folder/tasks.db"}),
-        pytest.param(
-            "store",
-            {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"},
-            marks=pytest.mark.by_hand,
-        ),
-        pytest.param(
-            "TASK_EXTRA_TOOLS",
-            {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"},
-            marks=pytest.mark.by_hand,
-        ),
+        ("store", {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"}),
+        ("TASK_EXTRA_TOOLS", {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"}),
     ],
 )
 def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(
