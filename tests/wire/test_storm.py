@@ -28,7 +28,8 @@ APPEND = Change("t", "append", {}, marks=frozenset({"second"}))
     ("server", "engine"),
     [
         ("heartbeat", "json"),
-        *(pytest.param(*both, marks=pytest.mark.by_hand) for both in (("tasks-v1", "sqlite"), ("hierarchy", "json"))),
+        pytest.param("tasks-v1", "sqlite", marks=pytest.mark.long),
+        pytest.param("hierarchy", "json", marks=pytest.mark.by_hand),
         pytest.param("tasks-v1", "postgresql", marks=[needs_postgres, pytest.mark.by_hand]),
     ],
 )
