@@ -17,8 +17,8 @@ from task_core.errors import TaskError
 from task_core.store import StoreSettings
 
 if TYPE_CHECKING:
-    from mcp_client_install.entries import ClientEntry
     from task_core.cli.program import Program
+    from task_core.cli.registration import ClientEntry
 
 __all__ = ["ChosenList", "choose_list", "client_entries", "describe_place", "find_lists", "given_settings"]
 
@@ -76,15 +76,9 @@ def client_entries(program: Program) -> list[ClientEntry]:
     """Return the entries of clients that start ``program``; none without mcp-client-install or a home folder."""
     if find_spec("mcp_client_install") is None:
         return []
-    from mcp_client_install.console import InstallFailed  # noqa: PLC0415 - it may not be installed
-    from mcp_client_install.entries import find_entries  # noqa: PLC0415 - as above
-    from mcp_client_install.installer import find_folders  # noqa: PLC0415 - as above
-    from mcp_client_install.plans import Server  # noqa: PLC0415 - as above
+    from task_core.cli.registration import find_own_entries  # noqa: PLC0415 - what it imports may not be installed
 
-    try:
-        return [*find_entries(Server(program.name, program.entry), find_folders())]
-    except (InstallFailed, OSError):
-        return []
+    return find_own_entries(program)
 
 
 def _environment_names_list(settings_type: type[ServerSettings]) -> bool:

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from mcp_client_install.installer import run
+from mcp_client_install.console import InstallFailed
+from mcp_client_install.entries import ClientEntry, find_entries
+from mcp_client_install.installer import find_folders, run
+from mcp_client_install.plans import Server
 from mcp_client_install.registration import BadSetting, Installed, Question, Registration
 from task_core.bootstrap import BadSettings, find_in_project
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
@@ -21,7 +24,7 @@ from task_core.text import escape_invisible
 if TYPE_CHECKING:
     from task_core.cli.program import Program
 
-__all__ = ["ProgramRegistration", "run_install"]
+__all__ = ["ClientEntry", "ProgramRegistration", "find_own_entries", "run_install"]
 
 
 def run_install(program: Program, arguments: Sequence[str]) -> int:
@@ -33,6 +36,14 @@ def run_install(program: Program, arguments: Sequence[str]) -> int:
         return run(ProgramRegistration(program), arguments)
     except BadSetting as error:
         raise BadSettings(str(error)) from error
+
+
+def find_own_entries(program: Program) -> list[ClientEntry]:
+    """Return the entries of clients that start ``program``, for this project first; none without a home folder."""
+    try:
+        return [*find_entries(Server(program.name, program.entry), find_folders())]
+    except (InstallFailed, OSError):
+        return []
 
 
 class ProgramRegistration(Registration):
