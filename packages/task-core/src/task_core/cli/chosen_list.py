@@ -18,7 +18,7 @@ from task_core.store import StoreSettings
 
 if TYPE_CHECKING:
     from task_core.cli.program import Program
-    from task_core.cli.registration import ClientEntry
+    from task_core.cli.registration import OwnEntry
 
 __all__ = ["ChosenList", "choose_list", "client_entries", "describe_place", "find_lists", "given_settings"]
 
@@ -72,7 +72,7 @@ def find_lists(program: Program, client: str = "") -> list[ChosenList]:
     return found or [ChosenList(load_settings(settings_type))]
 
 
-def client_entries(program: Program) -> list[ClientEntry]:
+def client_entries(program: Program) -> list[OwnEntry]:
     """Return the entries of clients that start ``program``; none without mcp-client-install or a home folder."""
     if find_spec("mcp_client_install") is None:
         return []
@@ -86,7 +86,7 @@ def _environment_names_list(settings_type: type[ServerSettings]) -> bool:
     return any(value and name.lower() in names for name, value in os.environ.items())
 
 
-def _of_entry(settings_type: type[ServerSettings], entry: ClientEntry) -> ChosenList | None:
+def _of_entry(settings_type: type[ServerSettings], entry: OwnEntry) -> ChosenList | None:
     """Return the list of an entry, if its settings name one; ``doctor`` says what is wrong with others."""
     try:
         settings = load_settings(settings_type, given=given_settings(entry))
@@ -97,7 +97,7 @@ def _of_entry(settings_type: type[ServerSettings], entry: ClientEntry) -> Chosen
     return ChosenList(settings, f"{place}: the list of {entry.title}, {where}", [entry.client])
 
 
-def given_settings(entry: ClientEntry) -> Mapping[str, object]:
+def given_settings(entry: OwnEntry) -> Mapping[str, object]:
     """Return the settings that an entry names, by their fields."""
     return {name.lower(): value for name, value in entry.variables.items() if value}
 

@@ -24,7 +24,11 @@ from task_core.text import escape_invisible
 if TYPE_CHECKING:
     from task_core.cli.program import Program
 
-__all__ = ["ClientEntry", "ProgramRegistration", "find_own_entries", "run_install"]
+__all__ = ["OwnEntry", "ProgramRegistration", "find_own_entries", "run_install"]
+
+
+OwnEntry = ClientEntry
+"""An entry of a client that starts this server."""
 
 
 def run_install(program: Program, arguments: Sequence[str]) -> int:
@@ -38,7 +42,7 @@ def run_install(program: Program, arguments: Sequence[str]) -> int:
         raise BadSettings(str(error)) from error
 
 
-def find_own_entries(program: Program) -> list[ClientEntry]:
+def find_own_entries(program: Program) -> list[OwnEntry]:
     """Return the entries of clients that start ``program``, for this project first; none without a home folder."""
     try:
         return [*find_entries(Server(program.name, program.entry), find_folders())]
