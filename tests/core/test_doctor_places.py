@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from task_core.doctor import find_mount, is_network, sync_mark
+from task_core.doctor import Finding, Level, check_folder, find_mount
 
 pytestmark = pytest.mark.requirement("DOC-1")
 
@@ -47,9 +47,7 @@ def test_where_no_mounts_are_listed_none_is_known(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="only Linux lists its mounts so")
 def test_the_list_of_this_machine_is_read() -> None:
-    mount = find_mount(Path("/proc/some"))
-    assert mount is not None
-    assert (mount, is_network(mount[1])) == ((Path("/proc"), "proc"), False)
+    assert find_mount(Path("/proc/some")) == (Path("/proc"), "proc")
 
 
 KINDS: Final = {
@@ -60,9 +58,12 @@ KINDS: Final = {
 }
 
 
-@pytest.mark.parametrize(("kind", "is_known"), KINDS.items(), ids=KINDS)
-def test_file_systems_that_other_machines_write_to_are_known_by_name(kind: str, *, is_known: bool) -> None:
-    assert is_network(kind) is is_known
+def test_file_systems_that_other_machines_write_to_are_known_by_name(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    for kind, is_known in KINDS.items():
+        mounts.write_text(f"22 1 98:0 / / rw - {kind} /dev/root rw\n")
+        levels = [finding.level for finding in check_folder(tmp_path, mounts=mounts)]
+        assert (kind, Level.WRONG in levels) == (kind, is_known)
 
 
 NAMES: Final = (
@@ -72,9 +73,16 @@ NAMES: Final = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_folder_with_a_name_that_a_sync_program_uses_is_known_by_it(name: str) -> None:
-    assert sync_mark(Path("/net/ann") / name / "tasks") == name
+def notes(folder: Path) -> list[Finding]:
+    """Return what is worth knowing about a folder that does not exist yet."""
+    found = check_folder(folder, is_made=True, mounts=Path("/dev/null"))
+    return [finding for finding in found if finding.level is Level.NOTE]
+
+
+def test_a_folder_with_a_name_that_a_sync_program_uses_is_known_by_it(tmp_path: Path) -> None:
+    for name in NAMES:
+        (note,) = notes(tmp_path / name / "tasks")
+        assert note.text.endswith(f"('{name}')")
 
 
 @pytest.mark.parametrize("place", [".", ".."], ids=["the folder", "the one above"])
@@ -82,9 +90,10 @@ def test_a_folder_that_syncthing_has_marked_is_known_by_the_mark(tmp_path: Path,
     folder = tmp_path / "tasks"
     folder.mkdir()
     (folder / place / ".stfolder").mkdir()
-    assert sync_mark(folder) == ".stfolder"
+    (note,) = notes(folder)
+    assert note.text.endswith("('.stfolder')")
 
 
-@pytest.mark.parametrize("name", ["boxes", "my box", "Toolbox", "mobile"])
-def test_a_name_that_only_contains_that_of_a_sync_program_does_not_count(name: str) -> None:
-    assert sync_mark(Path("/net/ann") / name) == ""
+def test_a_name_that_only_contains_that_of_a_sync_program_does_not_count(tmp_path: Path) -> None:
+    for name in ("boxes", "my box", "Toolbox", "mobile"):
+        assert notes(tmp_path / name) == []

@@ -21,10 +21,8 @@ __all__ = [
     "check_folder",
     "find_mount",
     "is_mounted_alone",
-    "is_network",
     "note",
     "right",
-    "sync_mark",
     "wrong",
 ]
 
@@ -138,11 +136,13 @@ def _quote(path: Path) -> str:
 
 def _place(folder: Path, mounts: Path) -> Iterator[Finding]:
     mount = find_mount(folder, mounts)
-    if mount and is_network(mount[1]):
+    if mount and _NETWORK.fullmatch(mount[1]):
         yield wrong(
             f"{folder} is on a network file system ({mount[1]}), where locks are not reliable", "Choose a local disk."
         )
-    if sign := sync_mark(folder):
+    names = filter(_SYNCED.fullmatch, folder.parts)
+    marks = (_SYNCTHING for place in (folder, *folder.parents) if os.path.lexists(place / _SYNCTHING))
+    if sign := next(chain(names, marks), ""):
         yield note(
             f"{folder} seems to be synced by a program that ignores locks ('{sign}')",
             "Choose a folder that is not synced.",
@@ -160,15 +160,3 @@ def find_mount(path: Path, mounts: Path = MOUNTS) -> tuple[Path, str] | None:
             if path.is_relative_to(point) and (found is None or point.is_relative_to(found[0])):
                 found = point, source.split()[0]
     return found
-
-
-def is_network(kind: str) -> bool:
-    """Return whether other machines can write to a file system of this kind too, so that locks are not reliable."""
-    return bool(_NETWORK.fullmatch(kind))
-
-
-def sync_mark(folder: Path) -> str:
-    """Return the name by which a sync program's folder is known, or nothing if ``folder`` is in none."""
-    names = filter(_SYNCED.fullmatch, folder.parts)
-    marks = (_SYNCTHING for place in (folder, *folder.parents) if os.path.lexists(place / _SYNCTHING))
-    return next(chain(names, marks), "")
