@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from task_core.bootstrap import BadSettings
+from task_core.bootstrap import BadSettings, find_plugin
 from task_core.cli.main import run
 from task_core.cli.program import Program
 from task_core.cli.settings import describe_settings, load_settings
-from task_core.plugins import find_plugin
 from task_hosted import __main__ as command
 from task_hosted.service.settings import HostedSettings
 from tests.core.command_line import command_line

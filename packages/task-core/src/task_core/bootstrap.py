@@ -1,11 +1,22 @@
-"""Setting helpers that import nothing slow."""
+"""Setting helpers, and the parts that other distributions add, without importing anything slow."""
 
 import os
 import stat
 import sys
+from functools import cache
+from types import ModuleType
 from typing import Final
 
-__all__ = ["LOG_LEVELS", "REPOSITORIES", "BadSettings", "find_in_project", "find_parent", "log_to_stderr"]
+__all__ = [
+    "LOG_LEVELS",
+    "REPOSITORIES",
+    "BadSettings",
+    "advise_installing",
+    "find_in_project",
+    "find_parent",
+    "find_plugin",
+    "log_to_stderr",
+]
 
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """The log levels of the standard library; settings take them in upper or lower case."""
@@ -66,3 +77,16 @@ def log_to_stderr(level: str) -> None:
         handler.addFilter(lambda _: bool(select((), (sys.stderr,), (), 0)[1]))
     format_ = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(handlers=[handler], level=level, format=format_)
+
+
+@cache
+def find_plugin(name: str) -> ModuleType | None:
+    """Import and return the module that another distribution registers as ``name``, or return None if there is none."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - it takes time, and few servers have plugins
+
+    return next((entry.load() for entry in entry_points(group="task_core.plugins", name=name)), None)
+
+
+def advise_installing(distribution: str) -> str:
+    """Return the command that installs the plugins of a server."""
+    return f"pip install '{distribution}[hosted]'"

@@ -15,10 +15,16 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from task_core.bootstrap import LOG_LEVELS, BadSettings, find_parent, log_to_stderr
+from task_core.bootstrap import (
+    LOG_LEVELS,
+    BadSettings,
+    advise_installing,
+    find_parent,
+    find_plugin,
+    log_to_stderr,
+)
 from task_core.cli.greeting_file import GreetingFile
 from task_core.cli.program import Program
-from task_core.plugins import advise_installing, find_plugin
 from task_core.server.transports.greeting import NOTHING_HEARD, answer_while_loading
 
 if TYPE_CHECKING:

@@ -67,11 +67,6 @@ class Database(ABC):
     def can_answer_now(self) -> bool:
         """Return whether a snapshot can be opened without waiting or reading a whole document."""
 
-    def probe(self) -> None:
-        """Raise if the database does not answer now, or has other tables than those of this version."""
-        with self.reading():
-            pass
-
     def is_tidying_due(self) -> bool:
         """Return whether ``tidy`` should be called; asked after each commit."""
         return False

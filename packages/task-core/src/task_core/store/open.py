@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
 from typing_extensions import override
 
+from task_core.bootstrap import advise_installing, find_plugin
 from task_core.models import Clock, RecordT, utc_now
-from task_core.plugins import advise_installing, find_plugin
 from task_core.store.database import MemoryDatabase
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.store import Store
@@ -77,7 +77,7 @@ class Address(NamedTuple):
         if engine not in [*Engine] or bool(rest) == (engine == Engine.MEMORY):
             raise ValueError(f"give {_FORMS}")
         if engine == Engine.POSTGRESQL:
-            return cls(Engine.POSTGRESQL, url=_check_url(text))
+            return cls(Engine.POSTGRESQL, url=text)
         return cls(Engine(engine), path_of_file(rest) if rest else None)
 
     @override
@@ -85,25 +85,10 @@ class Address(NamedTuple):
         return self.url or f"{self.engine}:{self.path or ''}"
 
 
-def _check_url(url: str) -> str:
-    from urllib.parse import parse_qsl, urlsplit  # noqa: PLC0415 - few need it
-
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise ValueError(f"give {_FORMS}") from None
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if ":" in parts.netloc.rpartition("@")[0] or "password" in query:
-        raise ValueError("leave the password out, and put it in the file that PGPASSFILE names")
-    if not url.startswith("postgresql://") or query.get("pooler", "transaction") != "transaction":
-        raise ValueError("give postgresql://user@host/database, with ?pooler=transaction behind such a pooler")
-    return url
-
-
 def find_server_engine() -> ModuleType:
     """Return the plugin for stores in a database server, which valid settings with such a store require.
 
-    It has the functions ``open_pool``, ``open_database``, ``check_store`` and ``migrate_database``.
+    It has the functions ``check_url``, ``open_pool``, ``open_database``, ``check_store`` and ``migrate_database``.
     """
     return cast("ModuleType", find_plugin(Engine.POSTGRESQL))
 
@@ -159,9 +144,11 @@ class StoreSettings(BaseSettings):
         if not text:
             return text
         address = Address.parse(text)
-        if address.engine is Engine.POSTGRESQL and find_plugin(address.engine) is None:
-            distribution = cls.__module__.partition(".")[0].replace("_", "-")
-            raise ValueError(f"install the engine for it: {advise_installing(distribution)}")
+        if address.engine is Engine.POSTGRESQL:
+            if find_plugin(address.engine) is None:
+                distribution = cls.__module__.partition(".")[0].replace("_", "-")
+                raise ValueError(f"install the engine for it: {advise_installing(distribution)}")
+            find_server_engine().check_url(address.url)
         return str(address)
 
     @model_validator(mode="after")

@@ -169,10 +169,6 @@ class Store(Generic[RecordT]):
         """Return whether ``read`` would neither wait nor read a whole document now."""
         return self._database.can_answer_now()
 
-    def probe(self) -> None:
-        """Raise if the database does not answer now, or has other tables than those of this version."""
-        self._database.probe()
-
     def observe(self, observer: Observer) -> None:
         """Let ``observer`` hear what this store does."""
         self._database.observer = observer

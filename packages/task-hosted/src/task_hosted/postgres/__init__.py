@@ -4,11 +4,11 @@ from typing import Final, cast
 
 from task_core.store import StoreSettings
 from task_hosted.postgres.admin import check_store, migrate_database
-from task_hosted.postgres.connection import STATEMENT_SECONDS
+from task_hosted.postgres.connection import STATEMENT_SECONDS, check_url
 from task_hosted.postgres.engine import PostgresDatabase
 from task_hosted.postgres.pool import Pool
 
-__all__ = ["Pool", "PostgresDatabase", "check_store", "migrate_database", "open_database", "open_pool"]
+__all__ = ["Pool", "PostgresDatabase", "check_store", "check_url", "migrate_database", "open_database", "open_pool"]
 
 open_pool = Pool
 

@@ -5,14 +5,22 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from time import monotonic
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 from typing_extensions import override
 
-__all__ = ["STATEMENT_SECONDS", "Cluster", "PostgresConnection", "connect_once", "find_cluster", "split_url"]
+__all__ = [
+    "STATEMENT_SECONDS",
+    "Cluster",
+    "PostgresConnection",
+    "check_url",
+    "connect_once",
+    "find_cluster",
+    "split_url",
+]
 
 ResultT = TypeVar("ResultT")
 _Place = tuple[str, str]
@@ -170,6 +178,19 @@ def connect_once(url: str) -> PostgresConnection:
     """Return a connection outside every pool, or raise ``psycopg.Error``."""
     address, options = split_url(url)
     return PostgresConnection.connect(address, **options, autocommit=True)
+
+
+def check_url(url: str) -> None:
+    """Raise ``ValueError``, which says what was expected, if ``url`` is not the address of a store."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError("give postgresql://user@host/database") from None
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if ":" in parts.netloc.rpartition("@")[0] or "password" in query:
+        raise ValueError("leave the password out, and put it in the file that PGPASSFILE names")
+    if not url.startswith("postgresql://") or query.get("pooler", "transaction") != "transaction":
+        raise ValueError("give postgresql://user@host/database, with ?pooler=transaction behind such a pooler")
 
 
 def split_url(url: str) -> tuple[str, dict[str, Any]]:

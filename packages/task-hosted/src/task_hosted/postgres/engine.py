@@ -50,9 +50,5 @@ class PostgresDatabase(ListAccess, Database):
         return False
 
     @override
-    def probe(self) -> None:
-        self.pool.probe()
-
-    @override
     def close(self) -> None:
         self.pool.leave(self)

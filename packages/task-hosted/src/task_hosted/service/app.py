@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -67,7 +68,7 @@ class HostedServer:
         self.pool = pool
         """The connections that all stores share, if any."""
         self.limits = Limits(settings)
-        self.health = ReplicaHealth(_store_of(first).probe)
+        self.health = ReplicaHealth(pool.probe if pool else partial(_store_of(first).changes, None, 0))
         port = settings.task_metrics_port
         self.metrics = Metrics(port, self.limits, pool) if port else None
         self._tenants = Tenants(self._build_tenant)

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 class ReplicaHealth:
     """Answers probes; ``probe`` raises a ``TaskError`` unless the database can be used, and may block."""
 
-    def __init__(self, probe: Callable[[], None], clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, probe: Callable[[], object], clock: Callable[[], float] = monotonic) -> None:
         """``clock`` gives seconds, from any start."""
         self.is_draining = False
         """True once the end was announced, so that no more requests should come."""
