@@ -6,6 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from typing import Any, Final
 
 from typing_extensions import override
@@ -142,6 +143,13 @@ class Connection:
 def open_in_memory(name: str) -> Connection:
     """Return a connection to an empty database in memory, with its tables."""
     connection = Connection(":memory:", name)
+    _make_tables().sqlite.backup(connection.sqlite)  # many times faster than to make them again
+    return connection
+
+
+@cache
+def _make_tables() -> Connection:
+    connection = Connection(":memory:", "memory")
     connection.migrate(0)
     return connection
 
