@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +11,6 @@ from pathlib import Path
 from random import Random
 from typing import Final, TypeVar
 
-import anyio
 import pytest
 from pydantic import JsonValue
 
@@ -22,7 +23,7 @@ from task_core.cli.settings import StoreServerSettings
 from task_core.server.app import TaskServer
 from tasks_v1_mcp.settings import TasksSettings
 from tests.servers import ServerRecord, record_of
-from tests.tool_client import call_tool
+from tests.tool_client import OpenClient
 
 __all__ = ["SHOPS", "WORK", "Object", "Shop", "each_shop", "litter"]
 
@@ -32,6 +33,35 @@ SettingsT = TypeVar("SettingsT", bound=StoreServerSettings)
 
 MOMENT: Final = "2026-03-01T12:00:00.000000Z"
 """When every task of these tests was made."""
+
+
+class Caller:
+    """Keeps the client of the last server that was called: its first call takes longer than all that follow."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._client: OpenClient | None = None
+
+    def call(self, server: TaskServer, tool: str, arguments: Object) -> Object:
+        """Call one tool and return the structured result."""
+        return self._runner.run(self._call(server, tool, arguments))
+
+    def close(self) -> None:
+        """End the client."""
+        if self._client:
+            self._runner.run(self._client.close())
+        self._runner.close()
+
+    async def _call(self, server: TaskServer, tool: str, arguments: Object) -> Object:
+        if self._client is None or self._client.server is not server:
+            if self._client:
+                await self._client.close()
+            self._client = OpenClient(server)
+        return await self._client.call(tool, arguments)
+
+
+CALLER: Final = Caller()
+atexit.register(CALLER.close)
 
 
 @dataclass(frozen=True)
@@ -79,7 +109,7 @@ class Shop:
 
     def call(self, server: TaskServer, tool: str, **arguments: JsonValue) -> Object:
         """Call one tool and return the structured result."""
-        return anyio.run(call_tool, server, tool, arguments, "auto")
+        return CALLER.call(server, tool, arguments)
 
     def texts(self, server: TaskServer) -> list[str]:
         """Return the texts that the server lists, in alphabetical order."""

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from task_core.server.app import TaskServer
 from tests.resource_client import read_text
 from tests.stores.shops import SHOPS, WORK, Object, Shop, each_shop
-from tests.tool_client import ToolFailed, call_tool
+from tests.tool_client import OpenClient, ToolFailed, call_tool
 
 FIRST: Final = "0001-01-01T00:00:00Z"
 LAST: Final = "9999-12-31T23:59:59.999999Z"
@@ -30,7 +30,7 @@ STATUSES: Final = {
 
 async def work_through(shop: Shop, server: TaskServer, task_ids: list[str]) -> list[str]:
     """Call every tool for every task and return the codes of the errors."""
-    codes, cursor = list[str](), ""
+    codes, cursor, client = list[str](), "", OpenClient(server)
     for task_id in task_ids:
         for tool, arguments in WORK[shop.name]:
             filled: Object = {
@@ -38,9 +38,10 @@ async def work_through(shop: Shop, server: TaskServer, task_ids: list[str]) -> l
                 for name, value in arguments.items()
             }
             try:
-                cursor = str((await call_tool(server, tool, filled)).get("next_cursor") or cursor)
+                cursor = str((await client.call(tool, filled)).get("next_cursor") or cursor)
             except ToolFailed as failed:
                 codes.append(str(failed).partition(":")[0])
+    await client.close()
     for uri in ("tasks://list", "tasks://summary"):
         assert await read_text(server, uri)
     return codes
