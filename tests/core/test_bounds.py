@@ -28,7 +28,7 @@ class Sheet(Record):
     parts: tuple[str, ...] = ()
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(st.dictionaries(st.text("abc", max_size=9), VALUES, max_size=10), st.integers(2_000, 60_000), st.integers(1, 40))
 def test_what_does_not_fit_is_cut_until_it_does_and_what_fits_stays(
     value: dict[str, JsonValue], room: int, times: int

@@ -236,7 +236,7 @@ FRAGMENTS = (
 
 
 @pytest.mark.requirement("ST-3")
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.lists(any_edit(FRAGMENTS, longest=len(OURS)), min_size=1, max_size=3))
 def test_whatever_was_done_to_a_document_it_is_read_or_refused_with_a_place_that_is_in_it(edits: list[Edit]) -> None:
     data = OURS

@@ -100,9 +100,6 @@ def torn_after_reading(folder: Path) -> Scene:
     return scene
 
 
-for_good = pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
-
-
 def nothing(_: int) -> None:
     pass
 
@@ -121,7 +118,7 @@ def each_fault(folder: Path, codes: Sequence[int], *, for_good: bool = False) ->
         yield Fault(number, codes[number % len(codes)], for_good)
 
 
-ONCE = (nothing_yet, just_started, saved_by_another, on_another_day, torn, torn_after_reading)
+ONCE = (nothing_yet, saved_by_another, on_another_day, torn, torn_after_reading)
 
 
 @pytest.mark.requirement("D4", "ERR-2", "D3")
@@ -188,9 +185,17 @@ def check_work_goes_on(scene: Scene, error: Exception | None) -> None:
 
 
 @pytest.mark.requirement("D4", "D5", "ST-4")
-@pytest.mark.parametrize("prepare", [saved_before, saved_by_another, just_started])
-@pytest.mark.parametrize("codes", [CODES, [errno.EINTR]], ids=["an error of the disk", "an interrupt"])
-@for_good
+@pytest.mark.parametrize(
+    ("prepare", "codes", "for_good"),
+    [
+        (saved_before, CODES, False),
+        (saved_by_another, CODES, False),
+        (saved_by_another, CODES, True),
+        (saved_by_another, [errno.EINTR], False),
+        (just_started, [errno.EINTR], True),
+    ],
+    ids=["once", "a new document", "for good", "an interrupt", "interrupts"],
+)
 def test_a_load_of_which_any_step_fails_says_so_or_reads_all(
     tmp_path: Path, prepare: Prepare, codes: Sequence[int], *, for_good: bool
 ) -> None:

@@ -284,7 +284,7 @@ def test_what_cannot_be_put_back_leaves_the_document(path: Path, monkeypatch: py
 
 
 @pytest.mark.requirement("ST-6")
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12))
 def test_whatever_the_days_of_saves_a_generation_is_the_document_before_the_first_save_of_a_day(
     steps: list[tuple[int, bool]],

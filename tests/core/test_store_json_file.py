@@ -277,7 +277,7 @@ actions = st.sampled_from(["add", "replace", "remove", "fail", "other process"])
 
 
 @pytest.mark.requirement("ST-1", "EN-6")
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(actions, st.sampled_from("abcdef")), max_size=30))
 def test_a_document_grown_step_by_step_is_the_one_written_at_once(steps: list[tuple[str, str]]) -> None:
     with open_folder() as folder:

@@ -55,7 +55,7 @@ def document(codec: ListCodec[Note], records: Sequence[Note], fields: Fields) ->
 
 
 @pytest.mark.requirement("L1", "L2", "ST-3", "EN-6")
-@settings(max_examples=50)
+@settings(max_examples=35)
 @given(st.sampled_from(CODECS), collections, fields, st.lists(edits, max_size=3))
 @example(CODECS[0], [Note(id="a")], {}, [("put", 31, 9, b'"id":"a","text":"","id":"a"')])
 @example(CODECS[0], [make_note("a", "", {"x": None})], {}, [("put", 51, 4, b"[" * 189 + b"]" * 189)])
@@ -90,7 +90,7 @@ def decoded(decode: Callable[[Source], Decoded[Note]], data: bytes) -> tuple[obj
 
 
 @pytest.mark.requirement("EN-6", "ST-2", "ST-3")
-@settings(max_examples=100)
+@settings(max_examples=35)
 @given(st.sampled_from(CODECS), collections, collections, fields, st.lists(edits, max_size=2))
 @example(CODECS[0], [Note(id="a")], [Note(id="a"), Note(id="b")], {}, [("repeat line", 3, 4, b"")])
 @example(CODECS[0], [Note(id="a")], [Note(id="a"), Note(id="a", text="x")], {}, [])
@@ -141,7 +141,7 @@ def test_a_store_decodes_only_the_records_that_another_process_wrote(tmp_path: P
 
 
 @pytest.mark.requirement("D7", "ST-1", "EN-6", "EN-18")
-@settings(max_examples=50)
+@settings(max_examples=35)
 @given(st.sampled_from(CODECS), collections, fields)
 def test_what_was_written_is_read_and_written_again_byte_for_byte(
     codec: ListCodec[Note], records: list[Note], fields: Fields
