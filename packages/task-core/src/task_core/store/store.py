@@ -36,7 +36,7 @@ class _Batch:
         self.joined = 0
         self.loss: TaskError | None = None
         """why the database has rolled back all transactions at once"""
-        self._begun = row
+        self.begun = row
         self._time = time
         self._settled = threading.Event()
         self._failure: TaskError | None = None
@@ -44,10 +44,6 @@ class _Batch:
     @property
     def is_full(self) -> bool:
         return self.loss is not None or self.joined >= _MAX_JOINED or not self._time.remaining
-
-    @property
-    def is_changed(self) -> bool:
-        return self.row is not self._begun
 
     def undo(self, cause: BaseException) -> None:
         """Undo the current transaction; if the database has rolled back the whole batch, none of it is saved."""
@@ -232,7 +228,7 @@ class Store(Generic[RecordT]):
         self._batch = None
         failure = batch.loss
         try:
-            if batch.is_changed and not failure:
+            if batch.row is not batch.begun and not failure:
                 records = Collection(self.kind, batch.session, batch.row)
                 start = perf_counter()
                 self._database.commit(records, batch.changed)
@@ -245,7 +241,7 @@ class Store(Generic[RecordT]):
         finally:
             batch.settle(failure)
             self._database.end()
-            self._end_turn(is_tidying=batch.is_changed and self._database.is_tidying_due())
+            self._end_turn(is_tidying=batch.row is not batch.begun and self._database.is_tidying_due())
 
     def _end_turn(self, *, is_tidying: bool) -> None:
         with suppress(RuntimeError):  # no thread can be started
