@@ -76,8 +76,8 @@ async def test_the_pool_and_lost_connections_are_shown(tasks_v1: ServerRecord) -
         assert counted["tasks_pool_waiting"] == 0
         metrics = site.hosted.metrics
         assert metrics
-        metrics.note_retry(is_commit=False)
-        metrics.note_retry(is_commit=True)
+        for event in ("retry", "retry", "unknown"):
+            metrics.note_store(event, 1)
         counted = figures(metrics)
     assert (counted["tasks_retries_total"], counted["tasks_unknown_outcomes_total"]) == (2, 1)
 

@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import Any, Final
@@ -17,24 +17,11 @@ from task_core.store.collection import Collection, Session
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.statements import Parameters
 
-__all__ = ["Connection", "Database", "MemoryDatabase", "Observer", "open_in_memory"]
+__all__ = ["Connection", "Database", "MemoryDatabase", "open_in_memory"]
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-
-
-class Observer:
-    """Hears what stores do, in whichever thread does it; this one ignores it (HO-7)."""
-
-    def note_wait(self, seconds: float) -> None:
-        """Note how long a transaction waited until it could begin."""
-
-    def note_commit(self, seconds: float, transactions: int) -> None:
-        """Note how long a commit took, and how many transactions shared it."""
-
-    def note_retry(self, *, is_commit: bool) -> None:
-        """Note that a transaction continues on another connection; after a commit, its outcome is unknown at first."""
 
 
 class Database(ABC):
@@ -42,8 +29,9 @@ class Database(ABC):
 
     name: str
     """its name in errors"""
-    observer: Observer = Observer()
-    """hears what is done"""
+    note: Callable[[str, float], None] = staticmethod(lambda _event, _value: None)
+    """hears in any thread the seconds of each ``wait`` and ``commit``, the ``transactions`` that shared it, each
+    ``retry`` on another connection, and each outcome that was ``unknown`` at first (HO-7)"""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:

@@ -15,7 +15,7 @@ from task_core.files import LOCK_SECONDS, Wait
 from task_core.models import Clock, RecordT, utc_now
 from task_core.store.base import Changes, Kind
 from task_core.store.collection import Collection, ListRow, Session
-from task_core.store.database import Database, Observer
+from task_core.store.database import Database
 from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
 
@@ -165,9 +165,9 @@ class Store(Generic[RecordT]):
         """Return whether ``read`` would neither wait nor read a whole document now."""
         return self._database.can_answer_now()
 
-    def observe(self, observer: Observer) -> None:
-        """Let ``observer`` hear what this store does."""
-        self._database.observer = observer
+    def observe(self, note: Callable[[str, float], None]) -> None:
+        """Let ``note`` hear what this store does, as ``Database.note`` describes it."""
+        self._database.note = note
 
     def close(self) -> None:
         """Give up every wait for another process, in every thread, now and later, and close the files."""
@@ -194,7 +194,7 @@ class Store(Generic[RecordT]):
                 self._turn.release()
                 raise
         self._batch.joined += 1
-        self._database.observer.note_wait(wait.elapsed)
+        self._database.note("wait", wait.elapsed)
         return self._batch
 
     def _take_turn(self, wait: Wait) -> None:
@@ -232,7 +232,8 @@ class Store(Generic[RecordT]):
                 records = Collection(self.kind, batch.session, batch.row)
                 start = perf_counter()
                 self._database.commit(records, batch.changed)
-                self._database.observer.note_commit(perf_counter() - start, batch.joined)
+                self._database.note("commit", perf_counter() - start)
+                self._database.note("transactions", batch.joined)
         except TaskError as error:
             failure = error
         except BaseException:  # KeyboardInterrupt too: the calls that wait fail, then raise again

@@ -31,7 +31,7 @@ class PostgresDatabase(ListAccess, Database):
 
     @override
     def begin(self, wait: Wait) -> WriteSession:
-        self._session = WriteSession(self, wait, self.observer)
+        self._session = WriteSession(self, wait, self.note)
         return self._session
 
     @override

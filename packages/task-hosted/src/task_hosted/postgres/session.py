@@ -7,13 +7,13 @@ row again and seen that nobody has changed the list and that its own writes were
 
 import secrets
 import time
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 import psycopg
 
 from task_core.errors import StoreWriteFailed, TaskError
 from task_core.files import Wait
-from task_core.store.database import Observer
 from task_core.store.statements import SQL, Parameters
 from task_hosted.postgres.access import LOCK, WRITE, ListAccess, Rows, Statement, exchange
 from task_hosted.postgres.connection import PostgresConnection
@@ -52,9 +52,9 @@ class ReadSession:
 class WriteSession:
     """The only write transaction of a list; it outlives its connection."""
 
-    def __init__(self, access: ListAccess, wait: Wait, observer: Observer) -> None:
+    def __init__(self, access: ListAccess, wait: Wait, note: Callable[[str, float], None]) -> None:
         self._access = access
-        self._observer = observer
+        self._note = note
         self._wait = wait
         self._id = secrets.token_hex(8)
         self._log: list[Statement] = []
@@ -182,7 +182,9 @@ class WriteSession:
         elif not self._retrying.remaining:
             self._lose(self._interruption() if is_lost(error) or self._is_unknown else self._fault(error), error)
         self.close(error)
-        self._observer.note_retry(is_commit=is_commit)
+        self._note("retry", 1)
+        if is_commit:
+            self._note("unknown", 1)
         if is_conflict(error):
             self._access.pause(self._retrying)
         try:

@@ -102,7 +102,7 @@ class HostedServer:
         store.check_growth = Quota(self._settings.task_quota_tasks, self._settings.task_quota_bytes).check
         server.wrap_change = make_repeatable(store)
         if self.metrics:
-            store.observe(self.metrics)
+            store.observe(self.metrics.note_store)
         return server
 
     def _build_app(self, keys: IssuerKeys) -> ASGIApp:

@@ -2,15 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app, start_http_server
-from typing_extensions import override
 
 from task_core.bootstrap import BadSettings
-from task_core.store.database import Observer
 from task_hosted.service.limits import Limits
 from task_hosted.service.tool_calls import log_call
 
@@ -48,7 +46,7 @@ def _answer_local_names(app: "WSGIApplication") -> "WSGIApplication":
     return answer
 
 
-class Metrics(Observer):
+class Metrics:
     """Counts calls and store operations; both happen in many threads."""
 
     def __init__(self, port: int, limits: Limits, pool: "Pool | None") -> None:
@@ -61,12 +59,15 @@ class Metrics(Observer):
         histogram = partial(Histogram, registry=self.registry, buckets=_SECONDS)
         self._calls = counter("tasks_calls", "Calls of tools, by their outcome.", ["tool", "code"])
         self._call_seconds = histogram("tasks_call_seconds", "Seconds of a call.", ["tool"])
-        self._waits = histogram("tasks_list_wait_seconds", "Seconds that a change waited for its list.")
-        self._commits = histogram("tasks_commit_seconds", "Seconds of a commit.")
         shared = "Changes that shared a commit."
-        self._shared = histogram("tasks_commit_transactions", shared, buckets=_TRANSACTIONS)
-        self._retries = counter("tasks_retries", "Changes that went on after a lost connection or a conflict.")
-        self._unknown = counter("tasks_unknown_outcomes", "Commits whose connection was lost.")
+        retried = "Changes that went on after a lost connection or a conflict."
+        self._store: dict[str, Callable[[float], None]] = {
+            "wait": histogram("tasks_list_wait_seconds", "Seconds that a change waited for its list.").observe,
+            "commit": histogram("tasks_commit_seconds", "Seconds of a commit.").observe,
+            "transactions": histogram("tasks_commit_transactions", shared, buckets=_TRANSACTIONS).observe,
+            "retry": counter("tasks_retries", retried).inc,
+            "unknown": counter("tasks_unknown_outcomes", "Commits whose connection was lost.").inc,
+        }
         gauge("tasks_calls_in_flight", "Requests under way.").set_function(lambda: limits.calls)
         gauge("tasks_listeners", "Open streams of notifications.").set_function(lambda: limits.streams)
         for key, named in _POOL.items() if pool else ():
@@ -91,17 +92,6 @@ class Metrics(Observer):
         self._call_seconds.labels(name).observe(seconds)
         log_call(name, outcome, seconds)
 
-    @override
-    def note_wait(self, seconds: float) -> None:
-        self._waits.observe(seconds)
-
-    @override
-    def note_commit(self, seconds: float, transactions: int) -> None:
-        self._commits.observe(seconds)
-        self._shared.observe(transactions)
-
-    @override
-    def note_retry(self, *, is_commit: bool) -> None:
-        self._retries.inc()
-        if is_commit:
-            self._unknown.inc()
+    def note_store(self, event: str, value: float) -> None:
+        """Count what a store did, as ``Database.note`` describes it."""
+        self._store[event](value)
