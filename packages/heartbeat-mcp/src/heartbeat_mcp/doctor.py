@@ -78,7 +78,7 @@ def _read_list(settings: HeartbeatSettings, path: Path) -> _Mirrored:
         with store.read() as tasks:
             holder = tasks.owner
             active = frozenset(task.id for task in tasks.select(Selection(states=ACTIVE)))
-        owner = file.store.with_id(tasks)
+        owner = file.store.with_id(store)
         recorded = read_owner(path, file.section)
         is_same = owner.is_same_file_as(holder, recorded.file if recorded and recorded.is_same_store_as(owner) else "")
         elsewhere = "" if is_same or owner.may_replace(holder) else holder

@@ -228,6 +228,7 @@ class _Pass:
     def _note(self, work: Transaction[HeartbeatTask], taken: TakenIn) -> None:
         if work.changed and STORE_ID not in work.fields:
             work.set_fields({**work.fields, STORE_ID: secrets.token_hex(6)})
+            self._state.ownership.forget()
         if not self._is_ours:
             return
         self._state.changed |= work.changed

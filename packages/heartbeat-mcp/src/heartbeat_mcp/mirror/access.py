@@ -19,7 +19,7 @@ from typing_extensions import override
 from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store, parse_owners, render_owners
 from heartbeat_mcp.models import SECTION, HeartbeatTask
 from task_core.durable import FileChanged, rename_over
-from task_core.errors import StoreWriteFailed, TaskError
+from task_core.errors import StoreWriteFailed
 from task_core.files import HeldFile, ProcessLock, close, describe, identity_of, open_held, read_file, write_all
 from task_core.store import Store, Transaction
 from task_core.warning_list import WarningList
@@ -90,6 +90,7 @@ class Ownership:
         self._store = store
         self._warnings = warnings
         self._file = file
+        self._known = b""
         self._recorded = ""
         self._other: Owner | None = None
         self._holder = ""
@@ -108,12 +109,13 @@ class Ownership:
     def check_section(self) -> bool:
         """Return whether the section belongs to this store, or to none that exists; else warn."""
         try:
-            owner = parse_owners(self._lock.read()).get(self._section)
+            line = self._lock.read()
         except OSError as error:
             raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
-        mine = self._owner
-        with suppress(TaskError), self._store.read() as tasks:  # whatever is wrong with the store, the call says
-            mine = mine.with_id(tasks)
+        if line and line == self._known:
+            return True
+        owner, mine = parse_owners(line).get(self._section), self._owner.with_id(self._store)
+        self._known = b""
         self._recorded = owner.file if owner and owner.is_same_store_as(mine) else ""
         self._other = owner if owner and not owner.gives_way_to(mine) else None
         if self._other:
@@ -143,17 +145,20 @@ class Ownership:
         self._warnings.settle(_OTHER_FILE)
         return True
 
+    def forget(self) -> None:
+        """Forget what the lock file says: the store has got another id."""
+        self._known = b""
+
     def record(self) -> None:
         """Let the lock file name this store, and this file if it shows a list that others could show."""
-        with self._store.read() as tasks:
-            owner = self._owner.with_id(tasks)
+        if self._known:
+            return
         with suppress(OSError):  # the disk is full: the next pass tries again
-            before = self._lock.read()
-            others = {name: other for name, other in parse_owners(before).items() if other.is_there}
+            owner = self._owner.with_id(self._store)
+            others = {name: other for name, other in parse_owners(self._lock.read()).items() if other.is_there}
             line = render_owners({**others, self._section: owner})
-            if line != before:
-                self._lock.write(line)
-            self._recorded, self.is_new_file = self._owner.file, False
+            self._lock.write(line)
+            self._known, self._recorded, self.is_new_file = line, self._owner.file, False
 
 
 _REST_SECONDS: Final = 2.0

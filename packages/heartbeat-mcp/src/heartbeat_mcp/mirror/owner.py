@@ -14,7 +14,8 @@ from typing import Final, NamedTuple, Self
 
 from heartbeat_mcp.models import STORE_ID, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.store import Collection, Engine
+from task_core.errors import TaskError
+from task_core.store import Engine, Store
 from task_core.text import escape_invisible, shorten
 
 __all__ = [
@@ -64,9 +65,11 @@ class Owner(NamedTuple):
         exists = os.path.exists  # pathlib raises for a path that is too long
         return bool(self.store) and (self.is_far or exists(self.store))
 
-    def with_id(self, tasks: Collection[HeartbeatTask]) -> Self:
-        """Return this owner with the id of the store of ``tasks``."""
-        return self._replace(id=str(tasks.fields.get(STORE_ID, "")))
+    def with_id(self, store: Store[HeartbeatTask]) -> Self:
+        """Return this owner with the id in ``store``, if that can be read: whatever is wrong with it, the call says."""
+        with suppress(TaskError), store.read() as tasks:
+            return self._replace(id=str(tasks.fields.get(STORE_ID, "")))
+        return self
 
     def is_same_store_as(self, other: Self) -> bool:
         """Return whether ``other`` is this store, moved or recreated."""
