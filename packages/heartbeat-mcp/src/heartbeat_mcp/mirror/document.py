@@ -6,8 +6,10 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 from typing import Final, NamedTuple, Self
 
 from heartbeat_mcp.mirror.entries import Entry, overflow_line, render_entry
@@ -178,13 +180,17 @@ def _split_runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Un
         yield run
 
 
+_AT_A_TIME: Final = 1_000
+"""Changed tasks fetched at a time."""
+
+
 class ActiveEntries:
     """The entries in the section for a store's Pending and Running tasks; used by one thread at a time."""
 
     def __init__(self, store: Store[HeartbeatTask]) -> None:
         self._store = store
         self._token: str | None = None
-        self._entries: dict[str, tuple[HeartbeatTask, Entry]] = {}
+        self._entries: dict[str, tuple[tuple[datetime, str], Entry]] = {}
 
     @property
     def ids(self) -> AbstractSet[str]:
@@ -197,16 +203,20 @@ class ActiveEntries:
 
     def current(self) -> list[Entry]:
         """Return the entries of the tasks as they are committed now, the oldest task first."""
-        token = self._store.changes(None, 0).token
-        if token != self._token:
-            with self._store.read() as tasks:
-                active = tasks.select(Selection(states=ACTIVE))
-            self._entries = {task.id: (task, self._make_entry(task)) for task in active}
-            self._token = token
-        return [entry for _, entry in self._entries.values()]
+        more = True
+        while more:
+            found = self._store.changes(self._token, _AT_A_TIME)
+            if self._token is None or found.reset:
+                with self._store.read() as tasks:
+                    active = tasks.select(Selection(states=ACTIVE))
+                self._entries = {task.id: _make_entry(task) for task in active}
+            for task_id, task in found.records:
+                self._entries.pop(task_id, None)
+                if task is not None and task.is_active:
+                    self._entries[task_id] = _make_entry(task)
+            self._token, more = found.token, found.more
+        return [entry for _, entry in sorted(self._entries.values(), key=itemgetter(0))]
 
-    def _make_entry(self, task: HeartbeatTask) -> Entry:
-        old, entry = self._entries.get(task.id, (None, None))
-        if entry and old == task:
-            return entry
-        return Entry(task.id, task.status is HeartbeatStatus.RUNNING, render_entry(task))
+
+def _make_entry(task: HeartbeatTask) -> tuple[tuple[datetime, str], Entry]:
+    return (task.created_at, task.id), Entry(task.id, task.status is HeartbeatStatus.RUNNING, render_entry(task))
