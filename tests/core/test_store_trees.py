@@ -195,6 +195,17 @@ def test_there_is_room_between_two_siblings_however_often_one_is_put_there(store
 
 
 @each_engine
+def test_places_that_run_out_move_no_more_siblings_than_need_be(store: Store[Card]) -> None:
+    plant(store, "first", *(f"s{number:04}" for number in range(500)))
+    with store.transaction() as cards:
+        before = {name: position for position, name in cards.positions(ROOTS, -1, 2_000)}
+        for number in range(60):
+            cards.add(Card(id=f"new-{number}"), ROOTS, 1)
+        after = {name: position for position, name in cards.positions(ROOTS, -1, 2_000)}
+    assert 0 < sum(after[name] != position for name, position in before.items()) < 150
+
+
+@each_engine
 def test_where_there_is_no_parent_nothing_is_put(store: Store[Card]) -> None:
     plant(store, "a")
     with store.transaction() as cards:

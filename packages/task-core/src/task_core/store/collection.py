@@ -23,7 +23,7 @@ from task_core.store.statements import (
 )
 from task_core.text import nearest
 
-__all__ = ["LIMITLESS", "LOWEST", "Collection", "ListRow", "Node", "Session", "scope_of_children"]
+__all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "scope_of_children"]
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it (EN-2)."""
@@ -31,7 +31,7 @@ _NEIGHBOURS: Final = 100
 LOWEST: Final = -(2**63)
 """Below every position."""
 
-LIMITLESS: Final = 2**31 - 1
+_LIMITLESS: Final = 2**31 - 1
 """A limit that no query reaches."""
 
 
@@ -207,7 +207,7 @@ class Collection(Generic[RecordT]):
 
     def child_ids(self, parent: str) -> list[str]:
         """Return the ids of all children of ``parent``, in order."""
-        return [name for _, name in self.positions(parent, LOWEST, LIMITLESS)]
+        return [name for _, name in self.positions(parent, LOWEST, _LIMITLESS)]
 
     def first_open_child(self, parent: str) -> RecordT | None:
         """Return the first open child of ``parent``, if one is open."""

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from task_core.errors import DuplicateId
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Row
-from task_core.store.collection import LIMITLESS, LOWEST, Collection, ListRow, Session, scope_of_children
+from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
 from task_core.store.statements import LIST_VALUES, SQL
 
 __all__ = ["Transaction"]
@@ -229,8 +229,16 @@ class Transaction(Collection[RecordT]):
         return (above + following) // 2 if following - above > 1 else self._make_room(parent, above)
 
     def _make_room(self, parent: str, above: int) -> int:
-        """Move all siblings after the position ``above`` apart, which have no gap left there, and return a free one."""
-        for number, (_, name) in enumerate(self.positions(parent, above, LIMITLESS), 2):
-            self.run(SQL.SPACE, id=name, position=above + number * _GAP)
+        """Move the siblings after the position ``above`` apart, only as many as necessary, and return a free one."""
+        near: list[tuple[int, str]] = []
+        limit, step = 128, 0
+        while step < 2:
+            near = self.positions(parent, above, limit)
+            is_end = len(near) < limit
+            end = near[-1][0] + _GAP * len(near) if is_end else near.pop()[0]
+            step = (end - above) // (len(near) + 2)
+            limit *= 2
+        for number, (_, name) in enumerate(near, 2):
+            self.run(SQL.SPACE, id=name, position=above + number * step)
         self._rows.clear()
-        return above + _GAP
+        return above + step
