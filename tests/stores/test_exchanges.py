@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import pytest
 from pydantic import JsonValue
 
-from hierarchy_mcp.arguments import CreateTask
+from hierarchy_mcp.arguments import CompleteTask, CreateTask, StartTask
 from hierarchy_mcp.codec import CODEC as HIERARCHY
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
@@ -84,11 +84,11 @@ def replace(desk: Desk) -> object:
 
 
 def start(desk: Desk) -> object:
-    return desk.trees.start_task("root.a")
+    return desk.trees.start_task(StartTask(id="root.a"))
 
 
 def complete(desk: Desk) -> object:
-    return desk.trees.complete_task("root.a", "done")
+    return desk.trees.complete_task(CompleteTask(id="root.a", resolution="done"))
 
 
 def insert(desk: Desk) -> object:

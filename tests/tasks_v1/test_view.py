@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from task_core.models import format_timestamp
 from task_core.store import Engine
-from task_core.view import Line, View
+from task_core.view import View
 from tasks_v1_mcp.settings import TasksSettings
 from tasks_v1_mcp.view import open_view
 from tests.postgres import ON_POSTGRES, share_pool
@@ -33,12 +34,22 @@ async def test_tasks_are_listed_the_newest_first_with_a_priority_that_is_not_the
     for title, priority in (("Read", "low"), ("Write", "medium"), ("Send", "high")):
         await kept.call("create_task", title=title, priority=priority)
     lines = [*shown.lines()]
-    assert [line[1:] for line in lines] == [
+    assert [line[1:5] for line in lines] == [
         ("pending", "Send", "high", 0),
         ("pending", "Write", "", 0),
         ("pending", "Read", "low", 0),
     ]
     assert [line.text for line in lines] == await kept.titles(limit=100)
+
+
+async def test_a_line_has_what_the_board_shows(kept: ServedStore, shown: View) -> None:
+    task = await kept.task("create_task", title="Read", description="All of it", tags=["a"], topic_id="books")
+    (line,) = shown.lines()
+    assert (line.priority, line.topic, [*line.tags], line.more) == ("medium", "books", ["a"], "All of it")
+    assert [format_timestamp(moment) for moment in (line.created_at, line.changed_at) if moment] == [
+        task["created_at"],
+        task["updated_at"],
+    ]
 
 
 async def test_a_task_is_shown_as_its_tool_shows_it(kept: ServedStore, shown: View) -> None:
@@ -56,7 +67,8 @@ async def test_what_is_in_progress_is_next_and_then_what_matters_most(kept: Serv
     assert shown.next() == ids["d"]
     await kept.call("update_task_status", id=ids["d"], status="canceled")
     assert shown.next() == ids["c"]
-    assert [*shown.lines(["canceled"])] == [Line(ids["d"], "canceled", "d", "low")]
+    (line,) = shown.lines(["canceled"])
+    assert (line.id, line.status, line.text, line.note, line.priority) == (ids["d"], "canceled", "d", "low", "low")
 
 
 def test_work_has_ended_where_no_status_follows(shown: View) -> None:

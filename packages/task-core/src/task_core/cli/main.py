@@ -131,8 +131,10 @@ def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to serve HTTP on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")
     parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="override LOG_LEVEL")
-    meaning = "the client whose list a command uses, if several have one and no setting names it"
-    parser.add_argument("--client", default="", help=meaning)
+    if "restore" in commands:
+        meaning = "the client whose list a command uses, if several have one and no setting names it"
+        parser.add_argument("--client", default="", help=meaning)
+    parser.set_defaults(client="")
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     parser.add_argument("-h", "--help", action="store_true", help="show this help and exit")
     return parser

@@ -47,7 +47,7 @@ def run_view_command(program: Program, words: Sequence[str]) -> int:
     It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
     """
     command, *rest = words
-    options = _parser(program.name, command).parse_args(rest)
+    options = _parser(program, command).parse_args(rest)
     settings, origin, _ = choose_list(program, options.client)
     view: View = cast("Any", program.view)(settings)
     tolerate_characters(sys.stdout)
@@ -77,14 +77,16 @@ def _fail(name: str, command: str, why: str) -> int:
     return 1
 
 
-def _parser(name: str, command: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"{name} {command}", description=_ABOUT[command])
+def _parser(program: Program, command: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"{program.name} {command}", description=_ABOUT[command])
     if command in {"list", "watch"}:
         parser.add_argument("statuses", nargs="*", metavar="STATUS", help="show only tasks with this status")
     if command == "show":
         parser.add_argument("id", metavar="ID", help="the id of the task")
     which = "use the list of this client, if no setting names one; doctor shows those that have the server"
-    parser.add_argument("--client", default="", metavar="CLIENT", help=which)
+    if program.codec:
+        parser.add_argument("--client", default="", metavar="CLIENT", help=which)
+    parser.set_defaults(client="")
     form = "one JSON object for each change" if command == "watch" else "one JSON document"
     parser.add_argument("--json", action="store_true", dest="is_json", help=f"write {form}")
     return parser
