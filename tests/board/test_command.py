@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -64,6 +65,20 @@ def test_the_list_of_the_project_is_shown_if_no_setting_names_one(words: list[st
     found = [(store.place, store.mirror) for store in stores if store.key == "heartbeat"]
     close(stores)
     assert found == [(str(tmp_path / "work" / "heartbeat_state.json"), mirror)]
+
+
+@pytest.mark.parametrize("words", [["hierarchy"], []])
+def test_every_list_that_a_client_has_is_shown_if_no_path_is_given(words: list[str], tmp_path: Path) -> None:
+    for client, name in (("cursor/mcp", "first"), ("gemini/settings", "second"), ("qwen/settings", "second")):
+        path = tmp_path / f".{client}.json"
+        path.parent.mkdir()
+        entry = {"command": "hierarchy-mcp", "env": {"FILE_PATH": str(tmp_path / f"{name}.json")}}
+        path.write_text(json.dumps({"mcpServers": {"any": entry}}), "utf-8")
+    stores, _ = open_stores(words, packages())
+    found = {store.key: store.place for store in stores}
+    close(stores)
+    assert found["hierarchy"] == str(tmp_path / "first.json")
+    assert found["hierarchy-2"] == str(tmp_path / "second.json")
 
 
 def test_two_stores_of_one_server_have_names_of_their_own(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final, cast
 
 from task_board.stores import BoardStore
 from task_core.bootstrap import BadSettings
+from task_core.cli.chosen_list import find_lists
 from task_core.cli.program import Program
 from task_core.cli.settings import StoreServerSettings, hide_passwords, load_settings
 from task_core.errors import TaskError
@@ -46,10 +47,11 @@ def _has_actions(package: str) -> bool:
 
 
 def open_stores(named: Sequence[str], servers: Mapping[str, str]) -> tuple[list[BoardStore], list[str]]:
-    """Return the stores that are ``named``, ``SERVER`` or ``SERVER=PATH``; otherwise those in the environment.
+    """Return the stores that are ``named``, ``SERVER`` or ``SERVER=PATH``; otherwise all of them (PE-6).
 
-    The other result has a line for each server that was left out, with the reason. It raises ``BadSettings`` if there
-    is no such server, its settings are bad, or no store is left.
+    Those of a ``SERVER`` without a path are all that its own commands would find. The other result has a line for each
+    server that was left out, with the reason. It raises ``BadSettings`` if there is no such server, its settings are
+    bad, or no store is left.
     """
     stores: list[BoardStore] = []
     left_out: list[str] = []
@@ -57,9 +59,10 @@ def open_stores(named: Sequence[str], servers: Mapping[str, str]) -> tuple[list[
         command, sign, place = word.partition("=")
         if sign and not place:
             raise BadSettings(f"'{word}' names no store: write {word}PATH, or {command} for the one that is set.")
-        package = _find_package(command, servers)
+        program = Program.of(_find_package(command, servers))
         try:
-            stores.append(_open_store(package, place, {store.key for store in stores}, is_named=bool(named)))
+            for settings in _find_settings(program, place):
+                stores.append(_open_store(program, settings, {store.key for store in stores}, is_named=bool(named)))
         except (BadSettings, TaskError) as error:
             if named:
                 raise BadSettings(f"{hide_passwords(word)}: {error}") from None
@@ -79,24 +82,33 @@ def _find_package(command: str, servers: Mapping[str, str]) -> str:
     raise BadSettings(f"'{command}' is not an installed server with a board.{hint} There are: {', '.join(servers)}.")
 
 
-def _open_store(package: str, place: str, taken: set[str], *, is_named: bool) -> BoardStore:
-    actions: BoardActions = import_module(f"{package}.view").ACTIONS
-    program = Program.of(package)
+def _find_settings(program: Program, place: str) -> list[StoreServerSettings]:
+    """Return the settings with the store at ``place``, or else those of all that a command would find."""
     settings_type: type[StoreServerSettings] = program.settings_type()
-    others = ["task_store", "task_tenant"] if place and actions.path == settings_type.store_variable else []
+    actions = _actions_of(settings_type)
+    if not place:
+        return [it.settings.model_copy(update=actions.settings).located() for it in find_lists(program)]
+    others = ["task_store", "task_tenant"] if actions.path == settings_type.store_variable else []
     setting = actions.path
     if _ADDRESS.match(place) and "task_store" in settings_type.model_fields:
         setting, others = "task_store", [settings_type.store_variable]
-    given = {**actions.settings, **({setting: _resolve(place)} if place else {})}
     with _without(others):
-        settings = load_settings(settings_type, given=given).located()
+        return [load_settings(settings_type, given={**actions.settings, setting: _resolve(place)}).located()]
+
+
+def _actions_of(settings_type: type[StoreServerSettings]) -> BoardActions:
+    return import_module(f"{settings_type.__module__.rpartition('.')[0]}.view").ACTIONS
+
+
+def _open_store(program: Program, settings: StoreServerSettings, taken: set[str], *, is_named: bool) -> BoardStore:
+    actions = _actions_of(type(settings))
     engine, path, _ = settings.address
     server = program.build(settings)
     if server.store is None or (path is None and engine is not Engine.POSTGRESQL):
         raise BadSettings(f"Set {actions.path.upper()}: nothing says where the tasks are.")
     if path is not None and not is_named and not path.parent.is_dir():
         raise BadSettings(f"there is no folder {path.parent}.")
-    view = import_module(f"{package}.view").open_view(settings)
+    view = cast("Any", program.view)(settings)
     name = program.name.removesuffix("-mcp")
     key = next(key for key in (name, *map(f"{name}-{{}}".format, range(2, len(taken) + 3))) if key not in taken)
     mirror = getattr(settings, actions.mirror) if actions.mirror else None
