@@ -118,6 +118,7 @@ def test_what_nobody_could_see_is_shown_in_letters() -> None:
         ("# Buy **milk**", "Buy milk"),
         ("- [ ] Buy `milk`", "Buy milk"),
         ("[x] Buy milk", "Buy milk"),
+        ("Use a[x] + b[X] here", "Use a[x] + b[X] here"),
         ("\n\nBuy milk\n\nToday", "Buy milk …"),
         ("Buy milk at [the shop](https://example.org)", "Buy milk at the shop"),
         ("---", "---"),

@@ -21,7 +21,7 @@ _SCHEMES: Final = re.compile(r"(https?|mailto):", re.IGNORECASE)
 
 _LINE: Final = re.compile(r"[^\t\r\n]+")
 
-_CHECKBOX: Final = re.compile(r"(?:[-*+]\s+)?\[[ xX]\]\s+")
+_CHECKBOX: Final = re.compile(r"\A(?:[-*+]\s+)?\[[ xX]\]\s+")
 
 _HEADLINE: Final = 300
 """Characters of a first line that are shown."""
