@@ -53,6 +53,45 @@ def test_the_list_of_the_project_goes_before_those_of_clients(machine: Machine) 
     )
 
 
+def test_the_list_of_the_project_is_chosen_though_clients_have_it_and_others(machine: Machine) -> None:
+    (machine.project / "HEARTBEAT.md").touch()
+    (machine.home / "HEARTBEAT.md").touch()
+    for client, folder in (("cursor/mcp", machine.project), ("gemini/settings", machine.home)):
+        path = machine.home / f".{client}.json"
+        write_entry(path, "h", "heartbeat-mcp", HEARTBEAT_FILE_PATH=str(folder / "HEARTBEAT.md"))
+    ended = machine("list")
+    assert (ended.code, ended.err.partition(".\n")[0]) == (
+        0,
+        f"{machine.project}/heartbeat_state.json: the list of this project",
+    )
+
+
+def test_a_client_that_is_named_is_never_replaced_by_another_list(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp", FILE_PATH="a\x1b.json")
+    monkeypatch.setenv("FILE_PATH", keep(machine.home / "tasks.json", "Dig"))
+    ended = machine("list", "--client", "cursor", server="hierarchy")
+    assert (ended.code, ended.out) == (2, "")
+    assert "The entry of Cursor: FILE_PATH is 'a\\u{1b}.json': write an absolute path" in ended.err
+
+
+def test_a_client_without_a_list_is_not_one_of_several(machine: Machine) -> None:
+    write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp")
+    store = keep(machine.home / "tasks.json", "Dig")
+    write_entry(machine.home / ".gemini/settings.json", "h", "hierarchy-mcp", FILE_PATH=store)
+    assert "Dig" in machine("list", server="hierarchy").out
+
+
+@pytest.mark.parametrize("words", [["list"], ["export"]])
+def test_a_path_that_a_project_brings_along_cannot_steer_the_terminal(machine: Machine, words: list[str]) -> None:
+    store = keep(machine.home / "a\x1b]0;b.json", "Dig")
+    write_entry(machine.project / ".cursor/mcp.json", "h", "hierarchy-mcp", FILE_PATH=store)
+    ended = machine(*words, server="hierarchy")
+    assert ended.code == 0
+    assert f"{machine.home}/a\\u{{1b}}]0;b.json: the list of Cursor, in this project.\n" in ended.err
+
+
 def test_an_entry_for_the_project_goes_before_one_for_all_projects(machine: Machine) -> None:
     here, everywhere = (keep(machine.home / f"{name}.json", name) for name in ("here", "everywhere"))
     write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp", FILE_PATH=everywhere)

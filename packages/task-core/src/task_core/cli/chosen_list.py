@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from task_core.bootstrap import BadSettings
 from task_core.cli.settings import ServerSettings, hide_passwords, load_settings
 from task_core.errors import TaskError
-from task_core.store import StoreSettings
+from task_core.store import Engine, StoreSettings
+from task_core.text import escape_invisible
 
 if TYPE_CHECKING:
     from task_core.cli.program import Program
@@ -29,7 +31,7 @@ class ChosenList(NamedTuple):
     settings: Any
     """the settings of the program"""
     origin: str = ""
-    """a sentence for people; empty if the environment names the list"""
+    """a sentence for people, all of it visible; empty if the environment names the list"""
     clients: Sequence[str] = ()
     """the names of the clients that have it"""
 
@@ -63,13 +65,19 @@ def find_lists(program: Program, client: str = "") -> list[ChosenList]:
         return [ChosenList(load_settings(settings_type))]
     usual = load_settings(settings_type, has_client=True)
     has_own = usual.has_own_list and not client
-    own = [ChosenList(usual, f"{describe_place(usual)}: the list of this project")] if has_own else []
+    own = [ChosenList(usual, f"{escape_invisible(describe_place(usual))}: the list of this project")] if has_own else []
     entries = [entry for entry in client_entries(program) if client in {"", entry.client}]
     if client and not entries:
         raise BadSettings(f"{client} has no entry for {program.name}: see {program.name} doctor for those that have.")
     nearest = [entry for entry in entries if entry.scope == entries[0].scope]
-    found = _distinct([*own, *(it for entry in nearest if (it := _of_entry(settings_type, entry)))])
-    return found or [ChosenList(load_settings(settings_type))]
+    if client:  # what is wrong with its entry is an error, not a reason to take another list
+        return _distinct([_of_entry(settings_type, entry) for entry in nearest])
+    found: list[ChosenList] = []
+    for entry in nearest:
+        with suppress(BadSettings):  # ``doctor`` says what is wrong with it
+            found.append(_of_entry(settings_type, entry))
+    kept = [it for it in found if it.settings.address.engine is not Engine.MEMORY]
+    return _distinct([*own, *kept]) or [ChosenList(load_settings(settings_type))]
 
 
 def client_entries(program: Program) -> list[OwnEntry]:
@@ -86,13 +94,14 @@ def _environment_names_list(settings_type: type[ServerSettings]) -> bool:
     return any(value and name.lower() in names for name, value in os.environ.items())
 
 
-def _of_entry(settings_type: type[ServerSettings], entry: OwnEntry) -> ChosenList | None:
-    """Return the list of an entry, if its settings name one; ``doctor`` says what is wrong with others."""
+def _of_entry(settings_type: type[ServerSettings], entry: OwnEntry) -> ChosenList:
+    """Return the list of an entry, or raise ``BadSettings`` if its settings name none."""
     try:
         settings = load_settings(settings_type, given=given_settings(entry))
-        place = describe_place(settings)
-    except (BadSettings, TaskError):
-        return None
+        place = escape_invisible(describe_place(settings))
+    except (BadSettings, TaskError) as error:
+        lines = map(escape_invisible, str(error).splitlines())
+        raise BadSettings("\n".join(f"The entry of {entry.title}: {line}" for line in lines)) from None
     where = "in this project" if entry.scope == "project" else "for all projects"
     return ChosenList(settings, f"{place}: the list of {entry.title}, {where}", [entry.client])
 
@@ -107,7 +116,7 @@ def _distinct(lists: Sequence[ChosenList]) -> list[ChosenList]:
     for it in lists:
         key = (describe_place(it.settings), getattr(it.settings, "task_tenant", ""))
         first = found.setdefault(key, it)
-        if first is not it:
+        if first is not it and first.clients:  # the project's own list is chosen whoever else has it
             found[key] = first._replace(clients=[*first.clients, *it.clients])
     return [*found.values()]
 

@@ -52,7 +52,7 @@ def run_view_command(program: Program, words: Sequence[str]) -> int:
     view: View = cast("Any", program.view)(settings)
     tolerate_characters(sys.stdout)
     if origin:
-        sys.stderr.write(f"{escape_invisible(origin)}.\n")
+        sys.stderr.write(f"{origin}.\n")
     try:
         _Showing(view, settings, options).run(command)
         sys.stdout.flush()
