@@ -118,6 +118,7 @@ def test_another_host_is_refused_and_the_reason_given(notes: CommandLine, host: 
         ("--log-level", "x"),
         ("x",),
         ("serve", "notes.json"),
+        ("serve", "--client", "cursor"),
         ("export", "notes.json", "more.json"),
     ],
     ids=" ".join,

@@ -79,8 +79,8 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
         from task_core.cli.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
 
         parser.exit(run_doctor(program, program.version(), options.client))
-    if options.file is not None and options.command == "serve":
-        parser.error(f"serve takes no file: {options.file}")
+    if options.command == "serve" and (options.file is not None or options.client):
+        parser.error(f"serve takes neither a file nor a client: {options.file or options.client}")
     has_issuer = any(value and name.upper() == "TASK_AUTH_ISSUER" for name, value in os.environ.items())
     options.is_hosted = options.transport == "http" and has_issuer
     if options.host not in _LOOPBACK and not options.is_hosted:
@@ -132,7 +132,7 @@ def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")
     parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="override LOG_LEVEL")
     if "restore" in commands:
-        meaning = "the client whose list a command uses, if several have one and no setting names it"
+        meaning = "the client whose list a command uses; doctor shows those that have the server"
         parser.add_argument("--client", default="", help=meaning)
     parser.set_defaults(client="")
     parser.add_argument("--version", action="store_true", help="show the version and exit")

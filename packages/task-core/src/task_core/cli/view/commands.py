@@ -83,7 +83,7 @@ def _parser(program: Program, command: str) -> argparse.ArgumentParser:
         parser.add_argument("statuses", nargs="*", metavar="STATUS", help="show only tasks with this status")
     if command == "show":
         parser.add_argument("id", metavar="ID", help="the id of the task")
-    which = "use the list of this client, if no setting names one; doctor shows those that have the server"
+    which = "use the list of this client; doctor shows those that have the server"
     if program.codec:
         parser.add_argument("--client", default="", metavar="CLIENT", help=which)
     parser.set_defaults(client="")
