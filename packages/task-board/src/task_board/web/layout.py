@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 ORDERS: Final = ("priority", "newest", "oldest", "changed")
-"""What the tasks of a column can be sorted by, besides the order of the server."""
+"""Orders of the tasks of a column, besides that of the server."""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
