@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import task_core
+from task_core.cli.greeting_file import GreetingFile
 from task_core.server.transports.greeting import Answer, Greeting
 from tests.core.shelf import Shelf
 from tests.wire.greetings import description_of, said_by_sdk
@@ -26,6 +27,17 @@ PREFIX = "io.modelcontextprotocol"
 INITIALIZED: Message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 MODERN: Message = {"_meta": ENVELOPE}
 LISTS: Message = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
+
+
+def test_without_a_description_nothing_is_greeted_or_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = GreetingFile(str(tmp_path / "missing.json"), {})
+    file.accept()
+    assert file.greeting() is None
+    assert [*tmp_path.iterdir()] == []
 
 
 def request(method: str, params: object = None, request_id: object = 1) -> Message:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from cortex_backend import database as database_module
 from cortex_backend.database import CortexDatabase, DatabaseRefused
-from cortex_backend.migrations import REVISIONS, make_alembic_config
+from cortex_backend.migrations import REVISIONS, make_alembic_config, versions
 from cortex_backend.models import CounterRow, EventRow
 from tests.core.notes import in_background
 from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
@@ -128,6 +128,8 @@ def test_the_migrations_lead_to_the_tables_of_the_code(empty: str) -> None:
 def test_the_revisions_that_the_code_knows_are_those_of_the_scripts() -> None:
     scripts = ScriptDirectory.from_config(make_alembic_config()).walk_revisions()
     assert [script.revision for script in scripts] == [*reversed(REVISIONS)]
+    (folder,) = versions.__path__
+    assert len([*Path(folder).glob("v*.py")]) == len(REVISIONS)
 
 
 @pytest.mark.requirement("CX-40")

@@ -162,3 +162,24 @@ def test_without_a_home_folder_there_is_no_client(machine: Machine, monkeypatch:
     monkeypatch.setattr(Path, "home", fail)
     assert [it.origin for it in find_lists(program_of("hierarchy").program())] == [""]
     assert machine.project.is_dir()
+
+
+def test_a_file_of_the_project_alone_makes_no_command_connect_to_a_server(machine: Machine) -> None:
+    url = "postgresql://user@127.0.0.1:9/tasks?connect_timeout=1"
+    write_entry(machine.project / ".cursor/mcp.json", "h", "hierarchy-mcp", TASK_STORE=url, TASK_LOCK_TIMEOUT="0.01")
+    for words in (["list"], ["import", "tasks.json"], ["doctor"]):
+        ended = machine(*words, server="hierarchy")
+        assert ended.code > 0
+        assert f"{url}: the list of Cursor, in this project. To connect to a database" in ended.err + ended.out
+    assert "To connect" not in machine("list", "--client", "cursor", server="hierarchy").err
+
+
+def test_the_home_folder_is_no_project_of_task_master(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(machine.home)
+    assert not program_of("taskmaster").program().settings_type()().has_own_list
+
+
+def test_without_mcp_client_install_there_is_no_client(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp", FILE_PATH=keep(machine.home / "a.json", "Dig"))
+    monkeypatch.setattr("task_core.cli.chosen_list.find_spec", lambda _: None)
+    assert [it.origin for it in find_lists(program_of("hierarchy").program())] == [""]

@@ -77,6 +77,9 @@ def find_lists(program: Program, client: str = "") -> list[ChosenList]:
         with suppress(BadSettings):  # ``doctor`` says what is wrong with it
             found.append(_of_entry(settings_type, entry))
     kept = [it for it in found if it.settings.address.engine is not Engine.MEMORY]
+    if kept and nearest[0].scope == "project" and any(it.settings.address.url for it in kept):
+        # Whoever wrote that file is not to learn of the user, or to get tasks, before the user says so.
+        raise BadSettings(f"{kept[0].origin}. To connect to a database that a file of the project names, add --client.")
     return _distinct([*own, *kept]) or [ChosenList(load_settings(settings_type))]
 
 
