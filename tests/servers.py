@@ -197,6 +197,11 @@ class ServerRecord(ProgramRecord):
             store = {name.upper(): value for name, value in list_settings(folder).items()}
         return {**(named if self.document else {}), **store}
 
+    @override
+    def lay_out(self, folder: Path) -> dict[str, str]:
+        self.prepare(folder)
+        return super().lay_out(folder)
+
     def prepare(self, folder: Path) -> None:
         """Make the project in ``folder`` that the server works on, if it needs one."""
         if "/" in self.document:

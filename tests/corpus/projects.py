@@ -16,7 +16,7 @@ from task_core.server.schema import input_schema
 from task_core.warning_list import WarningList
 from taskmaster_mcp.direct.registry import ProjectRegistry
 from taskmaster_mcp.doctor import checks
-from taskmaster_mcp.error_codes import FORM
+from taskmaster_mcp.error_codes import make_form
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.tools.all_set import FURTHER_TOOLS
 from taskmaster_mcp.tools.core_set import CORE_TOOLS
@@ -62,7 +62,8 @@ class _Caller:
             error = result.error
         except TaskError as fault:
             error = fault
-        self.outcome.refuse(f"{tool}: {FORM.translate(error).code}: {error.message}")
+        code = make_form(self._registry.offered).translate(error).code
+        self.outcome.refuse(f"{tool}: {code}: {error.message}")
         return None
 
     def close(self) -> None:

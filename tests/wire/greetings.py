@@ -42,7 +42,7 @@ def package_description(package: str) -> Message:
     """Return the greeting of a package: what its server answers at first.
 
     ``settings`` are the variables that it knows, and ``choices`` are those that select the tools, each with the names
-    of the tools for each value.
+    of the tools for each value. ``project``, if there is one, is the project without which its tools are others.
     """
     record = program_of(package)
     variables = [name.upper() for name in record.settings_type.model_fields]
@@ -52,7 +52,8 @@ def package_description(package: str) -> Message:
         name: {value: _tools_with(record, name, value) for value in ("", *values)}
         for name, values in {**dict.fromkeys(_UNKNOWN & {*variables}, ()), **record.choices}.items()
     }
-    return {"mcp": version("mcp"), "settings": variables, "choices": choices, **described}
+    project = {"project": dict(record.settings_type.greets_in)} if record.settings_type.greets_in else {}
+    return {"mcp": version("mcp"), "settings": variables, **project, "choices": choices, **described}
 
 
 def _tools_with(record: ProgramRecord, name: str, value: str) -> list[str]:

@@ -23,7 +23,7 @@ from task_core.cli.greeting_file import GreetingFile
 from task_core.server.transports.greeting import Greeting
 from tests.core.notes import wait_until
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.servers import PROGRAMS, program_of
+from tests.servers import PROGRAMS, program_of, record_of
 from tests.wire.greetings import METHODS, PACKAGES, description_of, files_in
 from tests.wire.line_client import INITIALIZE, PATIENCE, TOY, Era, LineClient
 
@@ -37,6 +37,7 @@ MOST_MODULES: Final = 60
 def known(package: str, folder: Path) -> dict[str, str]:
     """Return the settings of a server over ``folder`` with which it greets, as at its second start."""
     environment = {**files_in(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    (folder / record_of("taskmaster").document).write_text('{"master": {"tasks": []}}')
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
         GreetingFile(program_of(package).program().greeting, {**os.environ, **environment}).accept()
@@ -194,6 +195,23 @@ def test_a_server_greets_at_its_second_start(tmp_path: Path) -> None:
         given = {**os.environ, **environment}
         assert GreetingFile(path, given).greeting() is not None
         assert GreetingFile(path, {**given, "TASK_FSYNC": "no"}).greeting() is None
+
+
+@pytest.mark.requirement("PE-4")
+def test_where_there_is_no_project_the_second_start_offers_to_make_one_as_the_first_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    listed: list[list[str]] = []
+    for _ in range(2):
+        with LineClient(command=(sys.executable, "-m", "taskmaster_mcp"), environment=environment) as client:
+            listed.append([tool["name"] for tool in client.request("tools/list")["result"]["tools"]])
+    assert "initialize_project" in listed[0]
+    assert listed[1] == listed[0]
+    assert [*folder.iterdir()] == []
 
 
 @pytest.mark.requirement("START-1")

@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
 from typing import Final
@@ -29,11 +30,12 @@ class BadSettings(ValueError):
     """A setting is missing or bad; the message names each such variable, its value, and what was expected."""
 
 
-def find_in_project(name: str, start: str = "") -> str | None:
+def find_in_project(name: str, start: str = "", borders: Sequence[str] = REPOSITORIES) -> str | None:
     """Return the path of the nearest file ``name``, from the folder ``start`` or else the current one upwards, or None.
 
-    The search ends at the root of a repository. A project is never the home folder, ``/``, or a folder that everybody
-    may write to, such as ``/tmp``. A link does not count: the author of the project could point it anywhere.
+    The search ends in a folder with one of the ``borders``. A project is never the home folder, ``/``, or a folder
+    that everybody may write to, such as ``/tmp``. A link does not count: the author of the project could point it
+    anywhere.
     """
     # The start of a server waits for this, and importing pathlib would take time.
     try:
@@ -42,7 +44,7 @@ def find_in_project(name: str, start: str = "") -> str | None:
             path = os.path.join(folder, name)  # noqa: PTH118 - as above
             if os.path.isfile(path) and not os.path.islink(path):  # noqa: PTH113, PTH114 - as above
                 return path
-            if any(os.path.lexists(f"{folder}/{mark}") for mark in REPOSITORIES):
+            if any(os.path.lexists(f"{folder}/{mark}") for mark in borders):
                 break
             folder = os.path.dirname(folder)  # noqa: PTH120 - as above
     except (OSError, ValueError):  # the folder was removed, or is not one

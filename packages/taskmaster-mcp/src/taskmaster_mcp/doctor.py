@@ -67,16 +67,16 @@ def _check_tasks(target: Target) -> Iterator[Finding]:
         yield right(f"{project.path.name} is complete: {pluralize(len(names), 'tag')}")
         if (tag := target.tag) not in names and names:
             cure = "Choose another with use_tag." if tag == project.current_tag() else "Correct TASKMASTER_TAG."
-            yield wrong(f"the tag '{tag}' does not exist", cure)
+            yield wrong(f"the tag '{tag}' does not exist", target.advise(cure))
         for name in names:
-            yield from _list_issues(name, find_issues(project.tag(members, name)))
+            yield from _list_issues(target, name, find_issues(project.tag(members, name)))
     yield from check_access(project.path, is_private=False)
 
 
-def _list_issues(tag: str, issues: Sequence[Issue]) -> Iterator[Finding]:
+def _list_issues(target: Target, tag: str, issues: Sequence[Issue]) -> Iterator[Finding]:
     for issue in issues[:_MAX_ISSUES]:
         cure = "Correct it, or let fix_dependencies remove it." if issue.is_repairable else "Correct it."
-        yield note(f"tag '{tag}': {issue.as_json['message']}", cure)
+        yield note(f"tag '{tag}': {issue.as_json['message']}", target.advise(cure))
     if len(issues) > _MAX_ISSUES:
         yield note(f"tag '{tag}': {len(issues) - _MAX_ISSUES} more such findings")
 

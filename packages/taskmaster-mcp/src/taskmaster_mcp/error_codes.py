@@ -1,13 +1,15 @@
 """The errors of the core as clients see them, each with its code and its reason (TM-12)."""
 
+from collections.abc import Collection
 from typing import Final
 
 from task_core import errors
 from task_core.errors import TaskError
 from task_core.server.faults import AnswerForm, render_error
 from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, SubtaskNotFound, TaskmasterError
+from taskmaster_mcp.toolsets import ALIASES, SETS, describe_set, name_sets
 
-__all__ = ["FORM", "REASONS", "CodedError"]
+__all__ = ["REASONS", "CodedError", "make_form"]
 
 REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
     errors.DuplicateId: (CORE, "TASK_ALREADY_EXISTS"),
@@ -37,9 +39,16 @@ class CodedError(TaskmasterError):
         super().__init__(error.message, error.details)
 
 
-def _translate(error: TaskError) -> TaskmasterError:
-    return error if isinstance(error, TaskmasterError) else CodedError(error)
+def make_form(offered: Collection[str]) -> AnswerForm:
+    """Return the form of answers and errors of a server with the tools ``offered`` (TM-8, TM-9)."""
 
+    def translate(error: TaskError) -> TaskmasterError:
+        found = error if isinstance(error, TaskmasterError) else CodedError(error)
+        found.message = name_sets(found.message, offered)
+        name = str(found.details.get("name"))
+        tool = ALIASES.get(name, name)
+        if isinstance(error, errors.UnknownTool) and tool in SETS["all"]:
+            found.message = f"Unknown tool '{name}': it is {describe_set(tool)}."
+        return found
 
-FORM: Final = AnswerForm("data", _translate, lambda error: {"fromCache": False, **render_error(error)})
-"""The form of answers and errors (TM-8, TM-9)."""
+    return AnswerForm("data", translate, lambda error: {"fromCache": False, **render_error(error)})

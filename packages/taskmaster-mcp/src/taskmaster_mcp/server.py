@@ -1,6 +1,7 @@
 """The protocol side: the tools of the chosen set, and the parts put together."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Final
 
@@ -10,13 +11,13 @@ from task_core.server.client_roots import ClientRoots
 from task_core.server.resources import TaskResources
 from task_core.warning_list import WarningList
 from taskmaster_mcp.direct.registry import ProjectRegistry
-from taskmaster_mcp.error_codes import FORM
+from taskmaster_mcp.error_codes import make_form
 from taskmaster_mcp.prompts import PROMPTS
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.tools.all_set import FURTHER_TOOLS
 from taskmaster_mcp.tools.core_set import CORE_TOOLS
 from taskmaster_mcp.tools.toolbox import publish_tool
-from taskmaster_mcp.toolsets import ALIASES
+from taskmaster_mcp.toolsets import ALIASES, name_sets
 from taskmaster_mcp.view import TaskmasterView
 
 __all__ = ["build_server"]
@@ -37,26 +38,27 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
     """Return the server with the tools that ``settings`` name; it writes no file before a call."""
     warnings = WarningList()
     registry = ProjectRegistry(settings, warnings, clock)
+    offered = registry.offered
     server = TaskServer(
         "taskmaster-mcp",
         title="Task Master projects",
         version=version("taskmaster-mcp"),
-        instructions=_INSTRUCTIONS,
+        instructions=name_sets(_INSTRUCTIONS, offered),
         warnings=warnings,
         close=registry.close,
     )
-    server.form = FORM
+    server.form = make_form(offered)
     for tool in (*CORE_TOOLS, *FURTHER_TOOLS):
-        if tool.name in settings.tools:
+        if tool.name in offered:
             publish_tool(server, registry, tool)
     for alias, name in ALIASES.items():
-        if name in settings.tools:
+        if name in offered:
             server.alias(alias, name)
     view = TaskmasterView(registry)
     shown = TaskResources(
         view.store, view.list_short, view.task_without_scores, view.summarize, view.ids, list_tool="get_tasks"
     )
-    server.offer(shown, *PROMPTS)
+    server.offer(shown, *(replace(prompt, text=name_sets(prompt.text, offered)) for prompt in PROMPTS))
     if settings.task_master_project_root is None:
         server.sdk.middleware.append(ClientRoots(registry.work_in, _needs_project))
     return server

@@ -1,5 +1,6 @@
 """The settings of this server, read once from the environment."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -8,7 +9,7 @@ from typing_extensions import override
 
 from task_core.cli.settings import StoreServerSettings
 from task_core.errors import TaskError
-from taskmaster_mcp.project.root import find_root, locate_tasks
+from taskmaster_mcp.project.root import BORDERS, FOLDER, find_root, locate_tasks
 from taskmaster_mcp.toolsets import choose_tools
 
 __all__ = ["TaskmasterSettings"]
@@ -19,6 +20,11 @@ class TaskmasterSettings(StoreServerSettings):
 
     store_variable = "task_master_project_root"
     in_project = (("task_master_project_root", ""),)
+    greets_in: ClassVar[Mapping[str, str | Sequence[str]]] = {
+        "file": f"{FOLDER}/tasks/tasks.json",
+        "setting": store_variable.upper(),
+        "borders": BORDERS,
+    }
     # The tasks are in the file of the project, and nowhere else.
     task_store: ClassVar[None] = None  # pyrefly: ignore  # this is a field no longer
     task_tenant: ClassVar[str] = ""  # pyrefly: ignore  # nor is this
@@ -47,9 +53,10 @@ class TaskmasterSettings(StoreServerSettings):
         return words
 
     @property
-    def tools(self) -> frozenset[str]:
-        """The names of the tools that are offered, without their aliases."""
-        return choose_tools(self.task_master_tools)
+    def offered_tools(self) -> frozenset[str]:
+        """The tools to offer now, without their aliases: also one that makes a project while there is none (PE-4)."""
+        chosen = choose_tools(self.task_master_tools)
+        return chosen if self._has_project() else chosen | {"initialize_project"}
 
     @property
     @override
@@ -64,3 +71,10 @@ class TaskmasterSettings(StoreServerSettings):
     def document_path(self) -> Path:
         """The tasks file of the usual project."""
         return locate_tasks(find_root(self.task_master_project_root, self.taskmaster_roots))
+
+    def _has_project(self) -> bool:
+        try:
+            root = find_root(self.task_master_project_root, None)  # one that is not allowed need not be made
+            return (root / FOLDER).is_dir() or locate_tasks(root).is_file()
+        except (TaskError, OSError):
+            return False

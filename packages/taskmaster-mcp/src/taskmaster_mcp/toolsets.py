@@ -1,11 +1,12 @@
 """The sets of tools, and which of them a setting chooses (TM-4)."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from task_core.text import nearest
 
-__all__ = ["ALIASES", "SETS", "choose_tools"]
+__all__ = ["ALIASES", "SETS", "choose_tools", "describe_set", "name_sets"]
 
 _CORE: Final = (
     *("get_tasks", "get_task", "next_task", "set_task_status", "add_task", "update_subtask", "expand_task"),
@@ -39,6 +40,9 @@ _WORDS: Final = {_plain: name for name in (*SETS, *SETS["all"]) for _plain in [n
     "lean": "core"
 }
 
+_NAMED: Final = re.compile(rf"(?<![\w'/])(?:{'|'.join(name for name in SETS['all'] if '_' in name)})(?![\w'/])")
+"""A tool in a message; a name in quotes or in a path is not one, and ``update`` and ``generate`` are words too."""
+
 
 def choose_tools(setting: str) -> frozenset[str]:
     """Return the tools that ``setting`` names: sets and tools by comma; case, ``-`` and ``_`` are alike.
@@ -55,6 +59,17 @@ def choose_tools(setting: str) -> frozenset[str]:
             raise ValueError(f"'{word[:50]}' is neither a set nor a tool.{hint}")
     names = [_WORDS[_fold(word)] for word in words]
     return frozenset(tool for name in names for tool in SETS.get(name, (name,)))
+
+
+def describe_set(tool: str) -> str:
+    """Return the smallest set that has a tool, and the setting that chooses it."""
+    name = next(name for name, tools in SETS.items() if tool in tools)
+    return f"in the set {name}: TASK_MASTER_TOOLS={name}"
+
+
+def name_sets(text: str, offered: Collection[str]) -> str:
+    """Return a message in which each tool that is not ``offered`` is followed by its set."""
+    return _NAMED.sub(lambda it: it[0] if it[0] in offered else f"{it[0]} ({describe_set(it[0])})", text)
 
 
 def _fold(word: str) -> str:

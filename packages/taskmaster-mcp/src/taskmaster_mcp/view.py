@@ -100,7 +100,7 @@ class TaskmasterView:
             "In progress": _section([item for item in tasks.items if item.status == "in-progress"]),
             "Next": _section([chosen] if chosen else []),
         }
-        return render_summary({**known, **counts}, sections, "get_tasks")
+        return render_summary({**known, **counts}, sections, Target(self._registry).advise("get_tasks"))
 
     def ids(self, typed: str, limit: int) -> Sequence[str]:
         """Return the first ids that begin with what was typed."""

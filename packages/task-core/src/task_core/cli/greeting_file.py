@@ -14,6 +14,7 @@ from contextlib import suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
+from task_core.bootstrap import find_in_project
 from task_core.server.transports.greeting import Greeting
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class GreetingFile:
     def __init__(self, path: str, variables: Mapping[str, str]) -> None:
         self._description = _read(path)
         """Empty if it is missing, damaged, or made with another version of the SDK: the start is only slower."""
-        given = {name.upper(): value for name, value in variables.items() if value}
+        self._given = given = {name.upper(): value for name, value in variables.items() if value}
         names = given.keys() & {*self._description.get("settings", ())}
         self._choices = {name: given.get(name, "") for name in self._description.get("choices", {})}
         # A checksum, since a setting may hold a password.
@@ -36,9 +37,10 @@ class GreetingFile:
         self._mark = f"{_cache_folder()}/{zlib.crc32(settings.encode('utf-8', 'surrogatepass')):08x}"
 
     def greeting(self) -> Greeting | None:
-        """Return the greeting if the server has started with these settings before."""
+        """Return the greeting if the server has started with these settings before, and has the project it needs."""
         choices: dict[str, dict[str, list[str]]] = self._description.get("choices", {})
-        if not self._is_accepted() or any(chosen not in choices[name] for name, chosen in self._choices.items()):
+        is_known = all(chosen in choices[name] for name, chosen in self._choices.items())
+        if not (is_known and self._is_accepted() and self._has_project()):
             return None
         tools = self._description["tools"]
         for name, chosen in self._choices.items():  # pragma: no cover - in a process: tests/wire/test_greetings.py
@@ -56,6 +58,14 @@ class GreetingFile:
         """Forget that the settings were valid once."""
         with suppress(OSError):
             os.unlink(self._mark)  # noqa: PTH108 - importing pathlib would take time
+
+    def _has_project(self) -> bool:
+        project = self._description.get("project")
+        if not project:
+            return True
+        if folder := self._given.get(project["setting"]):
+            return os.path.isfile(f"{folder}/{project['file']}")  # noqa: PTH113 - never raises
+        return find_in_project(project["file"], borders=project["borders"]) is not None
 
     def _is_accepted(self) -> bool:
         try:

@@ -63,6 +63,10 @@ class ServerSettings(BaseSettings):
     in_project: ClassVar[Sequence[tuple[str, str]]] = ()
     """Settings that ``install`` asks for, and the path of each in the folder of the project."""
 
+    greets_in: ClassVar[Mapping[str, str | Sequence[str]]] = {}
+    """The project without which the first answers differ from the recorded ones, if there is one: a ``file`` in it, the
+    ``setting`` that names its folder, and the ``borders`` of the search for it from the current folder upwards."""
+
     @property
     def missing(self) -> str:
         """The message if neither a setting nor a file says where the tasks are; the client may still do so."""

@@ -61,7 +61,7 @@ def ask_host(
     arguments: JsonObject = {"tag": target.tag} | {name: value for name, value in known.items() if name not in long}
     return {
         "action": "HOST_INPUT_REQUIRED",
-        "instructions": " ".join([*words, _AS_DATA]),
+        "instructions": target.advise(" ".join([*words, _AS_DATA])),
         "context": context,
         "call": {"tool": tool, "arguments": arguments},
         "fields": fields,

@@ -86,8 +86,7 @@ class Operations:
         future = self._workers.submit(run)
         self._running.add(future)
         future.add_done_callback(self._running.discard)
-        message = "Accepted. Call get_operation_status with the operationId to see its state."
-        return {"status": "ACCEPTED", "operationId": name, "message": message}
+        return {"status": "ACCEPTED", "operationId": name}
 
     def status(self, operation_id: str) -> JsonObject:
         """Return the state of an operation, or raise ``Refused`` if none has the id."""

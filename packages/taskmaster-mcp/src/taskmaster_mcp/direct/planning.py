@@ -160,9 +160,8 @@ def parse_prd_direct(
         added = add_tasks(tasks, [Planned({"priority": priority, **it.fields}, it.dependencies) for it in plan])
         ids: list[JsonValue] = [item.id for item in added]
     data: JsonObject = {"tasksAdded": len(ids), "ids": ids, **({"replaced": replaced} if replaced else {})}
-    message = (
-        f"Added {pluralize(len(ids), 'task')} to tag '{target.tag}'. Call expand_task to split those that are large."
-    )
+    advice = target.advise("Call expand_task to split those that are large.")
+    message = f"Added {pluralize(len(ids), 'task')} to tag '{target.tag}'. {advice}"
     return {**data, "message": message, "telemetryData": ask.telemetry, "tag": target.tag}
 
 

@@ -91,7 +91,12 @@ def next_task_direct(target: Target) -> JsonObject:
     """Return the item to work on next, or what is in the way."""
     tasks = target.tasks()
     item = choose_next(tasks)
-    data: JsonObject = {"nextTask": None, "isSubtask": False, "tag": target.tag, "nextSteps": describe_next_step(item)}
+    data: JsonObject = {
+        "nextTask": None,
+        "isSubtask": False,
+        "tag": target.tag,
+        "nextSteps": target.advise(describe_next_step(item)),
+    }
     if item is None:
         return {**data, "blocked": [*find_blocked(tasks)]}
     found = render_whole(item, target.project.scores(target.tag))

@@ -19,6 +19,7 @@ from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import ProjectFiles, find_root, locate_tasks
 from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
+from taskmaster_mcp.toolsets import name_sets
 
 __all__ = ["ProjectRegistry", "Target"]
 
@@ -31,6 +32,7 @@ class ProjectRegistry:
 
     def __init__(self, settings: TaskmasterSettings, warnings: WarningList, clock: Clock) -> None:
         self.settings = settings
+        self.offered = settings.offered_tools
         self.clock = clock
         self.cache = Cache()
         self.operations = Operations(clock)
@@ -99,6 +101,10 @@ class Target:
     def tag(self) -> str:
         """The tag (TM-31)."""
         return self.named_tag or self.registry.settings.taskmaster_tag or self.project.current_tag()
+
+    def advise(self, text: str) -> str:
+        """Return a message that names tools, each that is not offered with its set."""
+        return name_sets(text, self.registry.offered)
 
     def tasks(self) -> TagTasks:
         """Return the tasks of the tag as they are now."""

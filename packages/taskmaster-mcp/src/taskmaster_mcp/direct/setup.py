@@ -78,7 +78,7 @@ def initialize_project_direct(
             created.append(project.path)
         if not store_tasks_in_git:
             changed = _ignore_tasks(project)
-    done = "Made the project. Call parse_prd or add_task."
+    done = target.advise("Made the project. Call parse_prd or add_task.")
     if created and project.above:
         done += (
             f" There is another one above it, which is used with projectRoot='{escape_invisible(str(project.above))}'."

@@ -17,6 +17,7 @@ from task_core.files import FileIdentity, describe, identify, read_file
 from taskmaster_mcp.errors import BadValue, FileMissing, OutsideProject
 
 __all__ = [
+    "BORDERS",
     "FOLDER",
     "Machine",
     "ProjectFiles",
@@ -50,7 +51,7 @@ _WSL_SHARE: Final = re.compile(r"//wsl(?:\$|\.localhost)/[^/]+(?=/|$)", re.IGNOR
 
 _TAIL: Final = re.compile(rf"/{re.escape(FOLDER)}(?:/.*)?$")
 
-_BORDERS: Final = (
+BORDERS: Final = (
     *(".git", ".hg", ".svn"),
     *("package.json", "pyproject.toml", "Cargo.toml", "go.mod", "pom.xml", "build.gradle", "composer.json", "Gemfile"),
 )
@@ -152,7 +153,7 @@ def find_above(folder: Path, home: Path, *, crosses_borders: bool = False) -> Pa
     while place not in (home, Path(place.anchor)):
         if os.path.isdir(place / FOLDER):  # noqa: PTH112 - it never raises
             return place
-        if not crosses_borders and any(os.path.exists(place / name) for name in _BORDERS):  # noqa: PTH110 - nor does this
+        if not crosses_borders and any(os.path.exists(place / name) for name in BORDERS):  # noqa: PTH110 - nor does this
             break
         place = place.parent
     return None

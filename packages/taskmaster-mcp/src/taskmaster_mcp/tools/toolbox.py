@@ -13,7 +13,7 @@ from task_core.server.progress import report_progress
 from taskmaster_mcp.direct.operations import Progress
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.direct.results import DirectResult
-from taskmaster_mcp.error_codes import FORM
+from taskmaster_mcp.error_codes import make_form
 from taskmaster_mcp.tools.arguments import Call
 
 __all__ = ["Tool", "ToolAnswer", "publish_tool", "run_tool"]
@@ -84,7 +84,9 @@ def run_tool(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectRe
             result = Workers.run_here("An operation", lambda: work(progress))
         except TaskError as fault:
             result = DirectResult(error=fault)
-        error = FORM.render(FORM.translate(result.error))["error"] if result.error else None
+        form = make_form(registry.offered)
+        error = form.render(form.translate(result.error))["error"] if result.error else None
         return fit(result.data), error
 
-    return DirectResult(registry.operations.start(operation))
+    message = target.advise("Accepted. Call get_operation_status with the operationId to see its state.")
+    return DirectResult({**registry.operations.start(operation), "message": message})
