@@ -98,6 +98,7 @@ _PACKAGING: Final = {
 }
 
 _AGENT: Final = {
+    "PE-3": "install asks one question, where tasks are kept; the list for all projects is in the user's data folder",
     "PE-4": "where there is no project the tool that makes one is offered, and no message names a tool without its set",
     "PE-17": "text is accepted for a number or a boolean; a list that came as text with commas is reported",
     "PE-19": "an answer is short unless all is asked for, a call may do the next step, a loss is in the description",

@@ -33,12 +33,14 @@ class Machine:
     def __init__(self, folder: Path, captured: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
         self.home = folder / "home"
         self.project = self.home / "project"
+        self.data = folder / "data"
         (self.project / ".git").mkdir(parents=True)
         (folder / "bin").mkdir()
         ours = {name for record in PROGRAMS for name, _, _ in describe_settings(record.settings_type)}
         for name in {*ours, *_VARIABLES}:
             patch.delenv(name, raising=False)
         patch.setenv("HOME", str(self.home))
+        patch.setenv("XDG_DATA_HOME", str(self.data))
         patch.setenv("PATH", str(folder / "bin"))
         patch.chdir(self.project)
         self._captured = captured
@@ -51,7 +53,7 @@ class Machine:
             (self.home.parent / "bin" / client).touch(0o755)
 
     def __call__(self, *words: str, server: str = "heartbeat", answers: str | None = None) -> Ended:
-        """Run a command of a server; with ``answers`` its input is a terminal on which they are typed."""
+        """Run a command of a server; with ``answers`` its input is a terminal on which they are typed, then Ctrl+D."""
         with self._input(answers) as stdin, command_line():
             self._patch.setattr(sys, "stdin", stdin)
             with pytest.raises(SystemExit) as caught:
@@ -66,7 +68,7 @@ class Machine:
                 yield nothing
             return
         ours, theirs = os.openpty()
-        os.write(ours, answers.encode())
+        os.write(ours, f"{answers}\x04".encode())
         with open(theirs, encoding="utf-8") as terminal, open(ours, "rb"):
             yield terminal
 

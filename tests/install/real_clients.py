@@ -75,7 +75,7 @@ def check(name: str, home: Path) -> None:
         assert listing.said in listed, listed
         words = [word for word in program.arguments if word not in {"--mcp-config", ".mcp.json"}]
         said = user.types(client.program, *words)
-        assert NAME in (user.project / "HEARTBEAT.md").read_text("utf-8"), said
+        assert NAME in (user.home / ".local/share/heartbeat-mcp/HEARTBEAT.md").read_text("utf-8"), said
     user.types(COMMAND, "uninstall", "--yes")
     # What the client itself has written at its first start is there now, and stays.
     before = file.read_bytes() if file.exists() else None

@@ -69,6 +69,13 @@ def test_a_server_is_added_to_every_client_and_removed_without_a_trace(install: 
     assert before.items() <= snapshot(install.home).items()
 
 
+def test_a_client_without_a_file_in_a_project_is_left_out_with_the_words_that_add_it(install: Runner) -> None:
+    (install.home / ".config" / "Claude" / "x").mkdir(parents=True)
+    done = install("add", "weather", "--scope", "project", "--yes", *WEATHER)
+    said = "Claude Desktop has no configuration for one project. For all projects: --client claude-desktop --scope user\n"
+    assert (done.code, done.err) == (0, said)
+
+
 def test_only_the_clients_that_are_installed_get_the_server(install: Runner) -> None:
     install("add", "weather", "--yes", *WEATHER)
     assert [path.name for path in install.home.glob(".*/*")] == ["mcp.json"]
@@ -223,7 +230,7 @@ def test_the_server_of_the_readme_is_installed_with_its_setting(
         with pytest.raises(SystemExit, match="0"):
             runpy.run_path(str(program))
         if action == "install":
-            assert install.entry()["env"] == {"WEATHER_PLACES": f"{install.home}/project/places.txt"}
+            assert install.entry()["env"] == {"WEATHER_PLACES": f"{install.home}/weather/places.txt"}
     monkeypatch.setattr(sys, "argv", ["weather-mcp", "install", "--yes", "--set", "weather_units=stone"])
     with pytest.raises(ValueError, match="WEATHER_UNITS must be metric or imperial"):
         runpy.run_path(str(program))

@@ -32,7 +32,7 @@ def test_a_command_uses_the_list_that_install_wrote(
 ) -> None:
     machine.has("cursor")
     assert machine("install", "--yes", server="hierarchy").code == 0
-    store = keep(machine.project / "hierarchy.json", "Dig")
+    store = keep(machine.data / "hierarchy-mcp/hierarchy.json", "Dig")
     monkeypatch.chdir(machine.home)  # another project
     ended = machine(*words, server="hierarchy")
     assert ended.code == 0

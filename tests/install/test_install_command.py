@@ -15,7 +15,7 @@ import pytest
 from mcp_client_install.clients import CLIENTS
 from mcp_client_install.plans import Server
 from tests.install.machine import COMMAND, Machine, snapshot
-from tests.servers import PROGRAMS, ProgramRecord
+from tests.servers import PROGRAMS, ProgramRecord, program_of
 
 CURSOR = ".cursor/mcp.json"
 
@@ -45,14 +45,42 @@ def test_every_server_is_installed_with_its_settings_in_the_project(
     machine: Machine, record: ProgramRecord, tmp_path: Path
 ) -> None:
     machine.has("cursor")
-    assert machine("install", "--yes", server=record.name).code == 0
-    written = entry(machine.home / CURSOR, record.entry)
+    assert machine("install", "--yes", "--scope", "project", server=record.name).code == 0
+    written = entry(machine.project / CURSOR, record.entry)
     assert Path(written["command"]).name == record.command
     asked = {name: str(machine.project / path) for name, path in record.settings_type.in_project}
     assert written["env"] == {name.upper(): path for name, path in asked.items()}
+    assert {Path(path).parent.is_dir() for path in written["env"].values()} <= {True}
     assert {*written["env"]} <= {*record.usual_environment(tmp_path)}
     assert machine("uninstall", "--yes", server=record.name).code == 0
-    assert snapshot(machine.home / ".cursor") == {}
+    assert snapshot(machine.project).keys() == {".git"}
+
+
+@pytest.mark.requirement("PE-3")
+@pytest.mark.parametrize(
+    ("server", "written"),
+    [
+        ("heartbeat", {"HEARTBEAT_FILE_PATH": "heartbeat-mcp/HEARTBEAT.md"}),
+        ("hierarchy", {"FILE_PATH": "hierarchy-mcp/hierarchy.json"}),
+        ("tasks-v1", {}),  # its default is there
+        ("taskmaster", {}),  # it finds the project by itself
+        ("cortex-mcp", {}),
+    ],
+)
+def test_the_list_for_all_projects_is_in_the_data_folder_of_the_user(
+    machine: Machine, server: str, written: dict[str, str]
+) -> None:
+    machine.has("cursor")
+    before = snapshot(machine.project)
+    assert machine("install", "--dry-run", server=server).code == 0
+    assert not machine.data.exists()
+    done = machine("install", "--yes", server=server)
+    assert done.code == 0
+    env = entry(machine.home / CURSOR, program_of(server).entry)["env"]
+    assert env == {name: f"{machine.data}/{path}" for name, path in written.items()}
+    assert {path.stat().st_mode & 0o777 for path in machine.data.rglob("*")} <= {0o700}
+    assert machine("doctor", server=server).code == 0 or server == "cortex-mcp"
+    assert snapshot(machine.project) == before
 
 
 def test_only_the_clients_that_are_installed_are_found(machine: Machine, tmp_path: Path) -> None:
@@ -72,7 +100,8 @@ def test_a_second_install_changes_nothing_wherever_it_is_run(machine: Machine, m
     before = snapshot(machine.home)
     said = machine("install", "--yes", "--agents-file").out
     assert said.startswith("There is nothing to change.\n")
-    assert f"HEARTBEAT_FILE_PATH is {machine.project}/HEARTBEAT.md in all your projects; with --scope project, " in said
+    place = f"{machine.data}/heartbeat-mcp/HEARTBEAT.md"
+    assert f"HEARTBEAT_FILE_PATH is {place} in all your projects; with --scope project, " in said
     monkeypatch.chdir(machine.home)
     assert machine("install", "--yes", "--dry-run").out == "There is nothing to change.\n"
     assert snapshot(machine.home) == before
@@ -103,42 +132,78 @@ def entry_env(file: Path) -> dict[str, str]:
     return env
 
 
-def test_a_person_is_asked_for_settings_for_a_section_and_before_anything_is_written(machine: Machine) -> None:
+@pytest.mark.requirement("PE-3")
+def test_a_person_is_asked_where_tasks_are_kept_and_before_anything_is_written(machine: Machine) -> None:
     machine.has("cursor")
-    done = machine("install", answers="~/list/TODO.md\nn\ny\n")
-    assert done.code == 2
-    assert "HEARTBEAT_FILE_PATH is '" in done.err
-    (machine.home / "list").mkdir()
-    done = machine("install", answers="~/list/TODO.md\ny\nno\n")
-    assert (done.code, (machine.home / CURSOR).exists()) == (1, False)
-    assert "HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md" in done.err
-    assert f"\nEnter for {machine.project}/HEARTBEAT.md, or - to leave it unset: " in done.err
-    assert f"Describe this server in {machine.project}/AGENTS.md? [y/N] Make these changes? [y/N] " in done.err
-    assert done.err.endswith("heartbeat-mcp install: nothing has changed\n")
-    done = machine("install", answers="~/list/TODO.md\ny\nyes\n")
-    assert done.code == 0
-    assert entry(machine.home / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": str(machine.home / "list" / "TODO.md")}
-    assert (machine.project / "AGENTS.md").read_text().startswith("<!-- heartbeat-mcp heartbeat: begin -->\n## Tasks")
-    assert machine("install", answers="-\nn\ny\n").code == 0
-    assert entry(machine.home / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": ""}
-    assert machine("uninstall", answers="y\n").code == 0
+    (machine.home / ".config" / "Claude" / "x").mkdir(parents=True)
+    before = snapshot(machine.home)
+    done = machine("install", answers="3\n\nno\n")
+    assert (done.code, snapshot(machine.home)) == (1, before)
+    assert done.err == (
+        "Clients: Claude Desktop, Cursor.\nWhere should tasks be kept?\n"
+        "  1) one list for each project [default]\n  2) one list for all projects\n1 or 2: Type 1 or 2: "
+        "Claude Desktop has no configuration for one project. "
+        "For all projects: heartbeat-mcp install claude-desktop --scope user\n"
+        "Make these changes? [y/N] heartbeat-mcp install: nothing has changed\n"
+    )
+    assert machine("install", answers="1\ny\n").code == 0
+    assert entry(machine.project / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": f"{machine.project}/HEARTBEAT.md"}
+    assert machine("install", answers="2\ny\n").code == 0
+    place = {"HEARTBEAT_FILE_PATH": f"{machine.data}/heartbeat-mcp/HEARTBEAT.md"}
+    assert entry(machine.home / CURSOR)["env"] == place
     assert not (machine.project / "AGENTS.md").exists()
+    assert machine("uninstall", answers="y\n").code == 0
+    assert snapshot(machine.home) == before
 
 
+@pytest.mark.requirement("PE-3")
+def test_outside_a_repository_one_list_for_all_projects_is_the_default(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.has("cursor")
+    monkeypatch.chdir(machine.home)
+    done = machine("install", answers="\ny\n", server="tasks-v1")
+    assert (done.code, "2) one list for all projects [default]\n" in done.err) == (0, True)
+    assert entry(machine.home / CURSOR, "tasks")["env"] == {}
+
+
+@pytest.mark.requirement("PE-3")
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ("heartbeat", ("--scope", "user")),
+        ("heartbeat", ("--set", "HEARTBEAT_FILE_PATH=~/H.md")),
+        ("hierarchy", ("--set", "TASK_STORE=memory:")),
+        ("taskmaster", ()),
+        ("cortex-mcp", ()),
+    ],
+)
+def test_a_question_that_is_answered_or_has_one_answer_is_not_asked(
+    machine: Machine, server: str, words: tuple[str, ...]
+) -> None:
+    machine.has("cursor")
+    done = machine("install", *words, answers="y\n", server=server)
+    assert (done.code, done.err) == (0, "Make these changes? [y/N] ")
+    assert f"Wrote {machine.home / CURSOR}." in done.out
+
+
+@pytest.mark.requirement("PE-3")
+def test_a_place_that_an_earlier_install_wrote_is_kept(machine: Machine) -> None:
+    machine.has("cursor")
+    machine("install", "--yes", "--set", "HEARTBEAT_FILE_PATH=~/H.md")
+    assert machine("install", answers="2\ny\n").out.startswith("There is nothing to change.\n")
+    machine("install", "--yes", "--set", "TASK_MASTER_PROJECT_ROOT=.", server="taskmaster")
+    assert f"TASK_MASTER_PROJECT_ROOT is {machine.project} in" in machine("install", "--yes", server="taskmaster").out
+    assert not machine.data.exists()
+
+
+@pytest.mark.requirement("PE-3")
 def test_without_a_terminal_nothing_is_guessed_or_written(machine: Machine) -> None:
     machine.has("cursor")
-    path = machine.project / "HEARTBEAT.md"
-    assert machine("install") == (
-        1,
-        "",
-        "heartbeat-mcp install: HEARTBEAT_FILE_PATH is needed: pass --set HEARTBEAT_FILE_PATH=…, "
-        f"or --yes to take {path}\n",
-    )
-    done = machine("install", "--set", f"HEARTBEAT_FILE_PATH={path}")
-    assert (done.code, done.err) == (
-        1,
-        "heartbeat-mcp install: there is no terminal to ask on: pass --yes to make the changes\n",
-    )
+    said = "heartbeat-mcp install: there is no terminal to ask on: pass --yes"
+    assert machine("install") == (1, "", f"{said}, and --scope user or --scope project\n")
+    done = machine("install", "--set", f"HEARTBEAT_FILE_PATH={machine.project}/HEARTBEAT.md")
+    assert (done.code, done.err) == (1, f"{said} to make the changes\n")
     assert done.out.startswith("--- /dev/null\n")
     assert snapshot(machine.home / ".cursor") == {}
 
@@ -147,7 +212,7 @@ def test_an_interrupted_run_or_one_in_a_removed_folder_changes_nothing(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.has("cursor")
-    assert machine("install", answers="\x04\x04\x04").err.endswith("heartbeat-mcp install: nothing has changed\n")
+    assert machine("install", answers="").err.endswith("heartbeat-mcp install: nothing has changed\n")
     machine.project.joinpath("gone").mkdir()
     monkeypatch.chdir(machine.project / "gone")
     machine.project.joinpath("gone").rmdir()
@@ -190,7 +255,7 @@ def test_no_text_of_another_server_and_no_password_is_shown(machine: Machine, in
     assert f'"command": "{COMMAND}"' in done.out
     assert '"MY_TOKEN": "…"' in done.out
     assert '"LOG_LEVEL": "INFO"' in done.out
-    assert f"HEARTBEAT_FILE_PATH = {json.dumps(str(machine.project / 'HEARTBEAT.md'))}\n" in done.out
+    assert f"HEARTBEAT_FILE_PATH = {json.dumps(str(machine.data / 'heartbeat-mcp/HEARTBEAT.md'))}\n" in done.out
     refused = machine("install", "--yes", "--set", "TASK_STORE=postgresql://me:hunter2@127.0.0.1/tasks")
     assert refused.code == 2
     for text in [*done[1:], *refused[1:], *machine("uninstall", "--yes")[1:]]:
@@ -309,8 +374,11 @@ def test_a_repository_of_the_home_folder_is_not_the_project(machine: Machine, mo
     monkeypatch.chdir(machine.home / "plain")
     machine.home.with_name("link").symlink_to("home")
     monkeypatch.setenv("HOME", str(machine.home.with_name("link")))
-    machine("install", "--yes")
-    assert entry(machine.home / CURSOR)["env"]["HEARTBEAT_FILE_PATH"] == f"{machine.home}/plain/HEARTBEAT.md"
+    machine("install", "--yes", "--scope", "project")
+    env = entry(machine.home / "plain" / CURSOR)["env"]
+    assert env["HEARTBEAT_FILE_PATH"] == f"{machine.home}/plain/HEARTBEAT.md"
+    monkeypatch.chdir(machine.home)
+    assert "2) one list for all projects [default]\n" in machine("install", answers="").err
 
 
 def test_the_folder_of_a_client_stays_by_which_it_is_found(machine: Machine) -> None:
@@ -327,7 +395,9 @@ def test_two_lists_are_two_entries_by_two_names(machine: Machine) -> None:
     machine("install", "--yes", "--name", "second", "--set", f"HEARTBEAT_FILE_PATH={machine.project}/B.md")
     assert entry(machine.home / CURSOR, "second")["env"] == {"HEARTBEAT_FILE_PATH": f"{machine.project}/B.md"}
     machine("uninstall", "--yes", "--name", "second")
-    assert entry(machine.home / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": f"{machine.project}/HEARTBEAT.md"}
+    assert entry(machine.home / CURSOR)["env"] == {
+        "HEARTBEAT_FILE_PATH": f"{machine.data}/heartbeat-mcp/HEARTBEAT.md"
+    }
     machine("uninstall", "--yes")
     assert snapshot(machine.home / ".cursor") == {}
 
@@ -383,7 +453,7 @@ def test_an_entry_that_starts_this_server_in_another_way_is_brought_up_to_date(
     assert file.with_name("mcp.json.before-heartbeat-mcp").read_text() == before
     new = entry(file)
     assert (new["command"], new["args"], new["timeout"]) == (COMMAND, [], 5)
-    assert new["env"] == env.get("env", {"HEARTBEAT_FILE_PATH": str(machine.project / "HEARTBEAT.md")})
+    assert new["env"] == env.get("env", {"HEARTBEAT_FILE_PATH": f"{machine.data}/heartbeat-mcp/HEARTBEAT.md"})
     copy = "The old file is kept as mcp.json.before-heartbeat-mcp."
     assert machine("uninstall", "--yes").out.endswith(f"Wrote {file}. {copy}\n")
     found = snapshot(file.parent)

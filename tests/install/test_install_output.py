@@ -18,7 +18,7 @@ CURSOR = ".cursor/mcp.json"
 
 def environment_of(machine: Machine) -> dict[str, str]:
     """Return the settings in the entry of Cursor."""
-    found: dict[str, str] = json.loads((machine.home / CURSOR).read_text("utf-8"))["mcpServers"]["heartbeat"]["env"]
+    found: dict[str, str] = json.loads((machine.project / CURSOR).read_text("utf-8"))["mcpServers"]["heartbeat"]["env"]
     return found
 
 
@@ -40,7 +40,7 @@ def test_the_list_that_a_server_would_find_itself_is_the_default(
     (machine.project / "sub").mkdir()
     monkeypatch.chdir(machine.project / "sub")
     (machine.project / "sub" / "HEARTBEAT.md").touch()
-    done = machine("install", "--yes")
+    done = machine("install", "--yes", "--scope", "project")
     assert environment_of(machine) == {"HEARTBEAT_FILE_PATH": f"{machine.project}/sub/HEARTBEAT.md"}
     assert done.out.endswith(f"\nSee the tasks: {COMMAND} list\n")
 
@@ -48,12 +48,14 @@ def test_the_list_that_a_server_would_find_itself_is_the_default(
 @pytest.mark.parametrize(
     ("server", "words", "said"),
     [
-        ("heartbeat", (), "HEARTBEAT_FILE_PATH='{}/HEARTBEAT.md' {} list"),
-        ("hierarchy", (), "FILE_PATH='{}/hierarchy.json' {} list"),
+        ("heartbeat", (), "{1} list"),
+        ("heartbeat", ("--scope", "project"), "{1} list"),
         ("taskmaster", (), "{1} list"),
+        ("taskmaster", ("--scope", "project"), "{1} list"),
         ("cortex-mcp", (), "{1} list"),
-        ("tasks-v1", ("--set", "TASKS_FILE_PATH=/tasks.json"), "TASKS_FILE_PATH=/tasks.json {1} list"),
-        ("hierarchy", ("--set", "TASK_STORE=sqlite:/tasks.db"), "TASK_STORE=sqlite:/tasks.db {1} list"),
+        ("tasks-v1", ("--set", "TASKS_FILE_PATH=/tasks.json"), "{1} list"),
+        ("hierarchy", ("--set", "TASK_STORE=sqlite:/tasks.db", "--name", "b"), "TASK_STORE=sqlite:/tasks.db {1} list"),
+        ("hierarchy", ("--set", "FILE_PATH=a b", "--name", "b"), "FILE_PATH='{0}/a b' {1} list"),
     ],
 )
 def test_the_command_that_shows_the_tasks_is_said(
@@ -63,6 +65,8 @@ def test_the_command_that_shows_the_tasks_is_said(
     folder = machine.project / "a b"
     (folder / ".git").mkdir(parents=True)
     monkeypatch.chdir(folder)
+    if "--name" in words:  # then two entries have different lists
+        machine("install", "--yes", server=server)
     done = machine("install", "--yes", *words, server=server)
     command = Path(COMMAND).with_name(program_of(server).command)
     assert (done.code, done.out.splitlines()[-1]) == (0, f"See the tasks: {said.format(folder, command)}")
@@ -71,8 +75,8 @@ def test_the_command_that_shows_the_tasks_is_said(
 def test_tasks_that_cannot_be_seen_have_no_command(machine: Machine) -> None:
     memory = ("install", "cursor", "--yes", "--set", "TASK_STORE=memory:")
     assert "See the tasks" not in machine(*memory, server="tasks-v1").out
-    assert "See the tasks" not in machine("install", "cursor", answers="-\nn\ny\n").out
-    assert "See the tasks" not in machine("install", "cursor", answers="-\nn\ny\n", server="hierarchy").out
+    assert "See the tasks" not in machine("install", "cursor", "--yes", "--set", "HEARTBEAT_FILE_PATH=").out
+    assert "See the tasks" not in machine("install", "cursor", "--yes", "--set", "FILE_PATH=", server="hierarchy").out
 
 
 def test_a_list_elsewhere_is_seen_with_the_command_alone(machine: Machine, tmp_path: Path) -> None:
@@ -80,15 +84,7 @@ def test_a_list_elsewhere_is_seen_with_the_command_alone(machine: Machine, tmp_p
     assert out.endswith(f"\nSee the tasks: {Path(COMMAND).with_name('tasks-v1-mcp')} list\n")
     (tmp_path / "bin" / "hierarchy-mcp").touch(0o755)
     out = machine("install", "cursor", "--yes", server="hierarchy").out
-    assert out.endswith(f"\nSee the tasks: FILE_PATH={machine.project}/hierarchy.json hierarchy-mcp list\n")
-
-
-def test_a_server_without_a_file_in_the_project_shares_its_list_unless_it_gets_one(machine: Machine) -> None:
-    words = ("install", "cursor", "--scope", "project", "--yes")
-    said = "All your projects share one list; --set TASKS_FILE_PATH=… gives this one its own.\n"
-    assert said in machine(*words, server="tasks-v1").out
-    assert said not in machine(*words, "--set", "TASKS_FILE_PATH=/p/t.json", server="tasks-v1").out
-    assert "share one list" not in machine(*words, server="hierarchy").out
+    assert out.endswith("\nSee the tasks: hierarchy-mcp list\n")
 
 
 def test_clients_that_share_a_file_each_have_their_next_step(machine: Machine) -> None:

@@ -236,13 +236,19 @@ def _configuration(record: ProgramRecord, client: Client) -> str:
 
 def deep_links(record: ProgramRecord) -> dict[str, str]:
     """Return the links that add a server to a client, by the name of the client; its file is in the home folder."""
-    files = {name.upper(): f"${{userHome}}/{path}" for name, path in record.settings_type.in_project if path}
+    files = {name.upper(): f"${{userHome}}/{path}" for name, path in _needed_files(record)}
     cursor, vscode = (json.dumps(CLIENTS[it].entry([record.command], files)) for it in ("cursor", "vscode"))
     coded = quote(base64.b64encode(cursor.encode()))
     return {
         "Cursor": f"https://cursor.com/en/install-mcp?name={record.entry}&config={coded}",
         "VS Code": f"https://vscode.dev/redirect/mcp/install?name={record.entry}&config={quote(vscode)}",
     }
+
+
+def _needed_files(record: ProgramRecord) -> Iterator[tuple[str, str]]:
+    """Yield the settings that name a file and have no default, each with the usual name of its file."""
+    fields = record.settings_type.model_fields
+    return ((name, path) for name, path in record.settings_type.in_project if path and fields[name].default is None)
 
 
 def _readme(record: ProgramRecord, text: str) -> str:
@@ -260,10 +266,9 @@ def _readme(record: ProgramRecord, text: str) -> str:
         f"{settings}{record.command} doctor": "says what is wrong with the set-up",
     }
     width = max(map(len, commands))
-    has_file = any(path for _, path in record.settings_type.in_project)
     new = _INSTALLATION.format(
         commands="\n".join(f"{command:{width}}  # {what}" for command, what in commands.items()),
-        where=", with its file in your home folder" if has_file else "",
+        where=", with its file in your home folder" if [*_needed_files(record)] else "",
         links=" or ".join(f"[{client}]({link})" for client, link in deep_links(record).items()),
     )
     return _PLACE.sub(lambda _: new, text)

@@ -36,10 +36,13 @@ class Console:
         """True if somebody can answer."""
 
     def ask(self, question: str) -> str:
-        """Return the answer to a question, without the blanks around it; it is empty at the end of the input."""
+        """Return the answer to a question, without the blanks around it, or raise ``InstallFailed`` without one."""
         sys.stderr.write(question)
         sys.stderr.flush()
-        return sys.stdin.readline().strip()
+        if not (answer := sys.stdin.readline()):
+            sys.stderr.write("\n")
+            raise InstallFailed("nothing has changed")
+        return answer.strip()
 
     def agrees(self, question: str) -> bool:
         """Return whether the answer is yes."""

@@ -72,7 +72,7 @@ def find_folders() -> UserFolders:
         home = Path.home()
     except RuntimeError as error:
         raise InstallFailed("your home folder is not known: set HOME") from error
-    project = _find_project(Path.cwd(), Path(os.path.realpath(home)))
+    project = _find_repository(Path.cwd(), home) or Path.cwd()
     return UserFolders(os.environ, home, project, sys.platform)
 
 
@@ -88,14 +88,17 @@ class Installer:
 
     def install(self) -> int:
         """Add the server to the clients that are named or found, and return the exit code."""
-        chosen = self._choose_files()
-        variables = self._choose_variables(chosen)
+        given = self._read_given()
+        clients = self._choose_clients()
+        scope = self._choose_scope(clients, given)
+        chosen = self._choose_files(clients, scope)
+        places, variables = self._choose_variables(chosen, scope, given)
         self._registration.check(variables)
         program = self._registration.find_program()
         if self._options.print:
             self._print(chosen, program, variables)
             return 0
-        project = self._find_root(self._options.scope)
+        project = self._find_root(scope)
         plans: dict[Path, Plan] = {
             path: partial(plan_install, clients[0], path, self._server, program, variables, project)
             for path, clients in chosen.items()
@@ -106,8 +109,10 @@ class Installer:
         refused = self._console.carry_out(plans)
         installed = {path: clients for path, clients in chosen.items() if Path(os.path.realpath(path)) not in refused}
         if installed and not self._options.dry_run:
-            self._say_what_is_next(installed, variables)
-            notes = self._registration.notes(Installed(self._options.scope, program, variables))
+            for path in (path for name, path in places.items() if variables.get(name) == path):
+                Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._say_what_is_next(installed, scope, variables)
+            notes = self._registration.notes(Installed(scope, program, variables))
             sys.stdout.writelines(f"{note}\n" for note in notes)
         return int(bool(refused))
 
@@ -132,39 +137,66 @@ class Installer:
         """Return the folder of the project if files of the ``scope`` are in it."""
         return self._folders.project if scope == "project" else None
 
-    def _choose_files(self) -> dict[Path, list[Client]]:
-        """Return the files of the clients that are named, or else are installed; some share one."""
-        named = [CLIENTS[name] for name in dict.fromkeys(self._options.clients)]
-        clients = named or [client for client in CLIENTS.values() if client.is_installed(self._folders)]
+    def _choose_clients(self) -> Mapping[str, Client]:
+        """Return the clients that are named, or else are installed, by name."""
+        named = {name: CLIENTS[name] for name in self._options.clients}
+        return named or {name: client for name, client in CLIENTS.items() if client.is_installed(self._folders)}
+
+    def _choose_scope(self, clients: Mapping[str, Client], given: Mapping[str, str]) -> Scope:
+        """Return the scope of the option, or else ask for it, unless an option or a setting answers the question."""
+        options, question, folders = self._options, self._registration.question, self._folders
+        is_silent = options.yes or options.print or options.dry_run or not clients
+        places = self._registration.places("project", folders.project, given)
+        if options.scope or not question or is_silent or not places or given.keys() & places:
+            return options.scope or "user"
+        if not self._console.can_ask:
+            raise InstallFailed("there is no terminal to ask on: pass --yes, and --scope user or --scope project")
+        default = 1 if _find_repository(folders.project, folders.home) else 2
+        text, *answers = question
+        lines = [f"Clients: {', '.join(client.title for client in clients.values())}.", text]
+        lines += [f"  {number}) {it}{' [default]' * (number == default)}" for number, it in enumerate(answers, 1)]
+        answer = self._console.ask("".join(f"{line}\n" for line in lines) + "1 or 2: ")
+        while answer not in {"", "1", "2"}:
+            answer = self._console.ask("Type 1 or 2: ")
+        return "project" if (answer or str(default)) == "1" else "user"
+
+    def _choose_files(self, clients: Mapping[str, Client], scope: Scope) -> dict[Path, list[Client]]:
+        """Return the files of the clients, of which some share one."""
         chosen: dict[Path, list[Client]] = {}
-        for client in clients:
-            path = client.file(self._options.scope, self._folders)
-            if path:
+        for name, client in clients.items():
+            if path := client.file(scope, self._folders):
                 chosen.setdefault(path, []).append(client)
-            elif named:
-                raise InstallFailed(f"{client.title} has no configuration for one project: use --scope user")
+                continue
+            why = f"{client.title} has no configuration for one project"
+            if self._options.clients and self._options.scope:
+                raise InstallFailed(f"{why}: use --scope user")
+            words = f"{self._server.command} install {name}" if self._server.words is None else f"--client {name}"
+            sys.stderr.write(f"{why}. For all projects: {words} --scope user\n")
         if not chosen:
             raise InstallFailed(f"no client was found: name one of {', '.join(CLIENTS)}")
         return chosen
 
-    def _choose_variables(self, chosen: Mapping[Path, Sequence[Client]]) -> dict[str, str]:
-        """Return the settings to write: from an option, from the environment, as before, or else asked for."""
+    def _read_given(self) -> Mapping[str, str]:
+        """Return the settings from options, and else from the environment."""
         known = self._registration.settings()
         named = {name if known is None else name.upper(): value for name, value in self._options.set}
         for name in named.keys() - known.keys() if known is not None else ():
             raise BadSetting(f"There is no setting {name}; {suggest(name, known or ())}")
-        taken = (known or {}).keys() - self._registration.ignored
-        around = {name: os.environ[name] for name in known or () if name in taken and os.environ.get(name)}
+        taken = [name for name in known or () if name not in self._registration.ignored and os.environ.get(name)]
+        return {**{name: os.environ[name] for name in taken}, **named}
+
+    def _choose_variables(
+        self, chosen: Mapping[Path, Sequence[Client]], scope: Scope, given: Mapping[str, str]
+    ) -> tuple[Mapping[str, str], dict[str, str]]:
+        """Return the default places, and the settings to write: those ``given``, as before, or else the default."""
         former = self._read_variables(chosen)
-        variables = {**former, **around, **named}
-        for variable, usual in self._registration.questions(variables, self._folders.project):
-            if variable not in {**around, **named}:
-                default = former.get(variable) or usual
-                variables[variable] = self._ask_for(variable, (known or {}).get(variable, ""), default)
-            if variables[variable]:
-                given = os.path.expanduser(variables[variable])  # noqa: PTH111 - pathlib raises for an unknown user
-                variables[variable] = os.path.abspath(given)  # noqa: PTH100 - a link stays one
-        return {name: value for name, value in variables.items() if value or name in former}
+        variables = {**former, **given}
+        places = self._registration.places(scope, self._folders.project, variables)
+        variables |= {name: former.get(name) or usual for name, usual in places.items() if name not in given}
+        for name in self._registration.places("project", self._folders.project, given):
+            path = os.path.expanduser(variables.get(name, ""))  # noqa: PTH111 - pathlib raises for an unknown user
+            variables[name] = path and os.path.abspath(path)  # noqa: PTH100 - a link stays one
+        return places, {name: value for name, value in variables.items() if value or name in former}
 
     def _read_variables(self, chosen: Mapping[Path, Sequence[Client]]) -> dict[str, str]:
         """Return the settings with which the server is installed in the first of the files that has it."""
@@ -175,26 +207,13 @@ class Installer:
                     return words_of(entry)[1]
         return {}
 
-    def _ask_for(self, variable: str, description: str, default: str) -> str:
-        options = self._options
-        if options.yes or options.print or options.dry_run:
-            return default
-        if not self._console.can_ask:
-            raise InstallFailed(f"{variable} is needed: pass --set {variable}=…, or --yes to take {default}")
-        choice = f"Enter for {escape_invisible(default)}, or - to leave it unset"
-        meaning, _, _ = description.partition("; default: ")  # that of the server is not the one offered here
-        answer = self._console.ask(f"{variable}: {meaning.removesuffix('.')}.\n{choice}: ")
-        return "" if answer == "-" else answer or default
-
     def _choose_guide(self) -> Path | None:
-        """Return the file for agents that gets a section, if one is wanted."""
+        """Return the file for agents that gets a section, if the option asks for one."""
         chosen, project = self._options.agents_file, self._folders.project
-        there = [name for name in GUIDES if (project / name).exists()] or GUIDES
-        path = project / (chosen or there[0])
-        has_section = bool(self._registration.section(self._server.name))
-        if not has_section or (chosen is None and (not self._console.can_ask or self._options.dry_run)):
+        if chosen is None or not self._registration.section(self._server.name):
             return None
-        return path if chosen is not None or self._console.agrees(f"Describe this server in {path}?") else None
+        there = [name for name in GUIDES if (project / name).exists()] or GUIDES
+        return project / (chosen or there[0])
 
     def _print(self, chosen: Mapping[Path, Sequence[Client]], program: str, variables: Mapping[str, str]) -> None:
         words = [program, *self._server.arguments_in(None)]
@@ -204,9 +223,11 @@ class Installer:
             where, entry = [client.member, self._server.name], client.entry(words, variables)
             sys.stdout.write(add_entry(None, client.suffix, where, entry).decode())
 
-    def _say_what_is_next(self, installed: Mapping[Path, Sequence[Client]], variables: Mapping[str, str]) -> None:
-        is_user = self._options.scope == "user"
-        for variable, _ in self._registration.questions({}, self._folders.project) if is_user else ():
+    def _say_what_is_next(
+        self, installed: Mapping[Path, Sequence[Client]], scope: Scope, variables: Mapping[str, str]
+    ) -> None:
+        is_user = scope == "user"
+        for variable in self._registration.places("project", self._folders.project, {}) if is_user else ():
             if path := variables.get(variable):
                 shown = f"{variable} is {escape_invisible(path)} in all your projects"
                 sys.stdout.write(f"{shown}; with --scope project, this one has its own.\n")
@@ -220,7 +241,7 @@ class Installer:
             sys.stdout.write(f"{files} {verb} paths of this machine: do not commit {it}.\n")
 
 
-def _find_project(folder: Path, home: Path) -> Path:
-    """Return the repository around a folder, or that itself; the home folder is none."""
-    inside = takewhile(lambda place: place != home, [folder, *folder.parents])
-    return next((place for place in inside if any(os.path.lexists(place / mark) for mark in REPOSITORIES)), folder)
+def _find_repository(folder: Path, home: Path) -> Path | None:
+    """Return the root of the repository around a folder; a home folder is none."""
+    inside = takewhile(lambda place: place != Path(os.path.realpath(home)), [folder, *folder.parents])
+    return next((place for place in inside if any(os.path.lexists(place / mark) for mark in REPOSITORIES)), None)

@@ -68,8 +68,8 @@ def make_own_parser(name: str, version: str) -> argparse.ArgumentParser:
 
 
 def _add_common_options(parser: argparse.ArgumentParser, *, is_add: bool, makes_changes: bool = True) -> None:
-    where = "for all projects of this user (default), or for this one" if is_add else "default: both"
-    parser.add_argument("--scope", choices=("user", "project"), default="user" if is_add else None, help=where)
+    where = "for all projects of this user (default unless asked), or for this one" if is_add else "default: both"
+    parser.add_argument("--scope", choices=("user", "project"), help=where)
     if is_add:
         parser.add_argument("--print", action="store_true", help="print the configuration without writing it")
     if makes_changes:

@@ -1,11 +1,11 @@
-"""The interface by which a server registers its names, settings, questions and texts."""
+"""The interface by which a server registers its names, settings, places and texts."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,19 +13,11 @@ from mcp_client_install.clients import Scope
 from mcp_client_install.console import InstallFailed
 from mcp_client_install.plans import Server
 
-__all__ = ["BadSetting", "Installed", "Question", "Registration"]
+__all__ = ["BadSetting", "Installed", "Registration"]
 
 
 class BadSetting(ValueError):
     """A setting is unknown or bad; the message names it and says what to do."""
-
-
-class Question(NamedTuple):
-    """A setting, the path of a file or folder, that the user is asked for."""
-
-    variable: str
-    default: str
-    """The answer that is offered; a setting that an earlier install wrote is offered instead."""
 
 
 class Installed(NamedTuple):
@@ -47,6 +39,9 @@ class Registration:
     entry: str
     """The usual name of its entry in the configuration of a client."""
 
+    question: tuple[str, str, str] | None = None
+    """The question for the user that decides the scope, with the answers for one project and for all; None: for all."""
+
     ignored: frozenset[str] = frozenset()
     """Settings that are not taken from the environment of the command."""
 
@@ -54,13 +49,16 @@ class Registration:
         """Return the description of each setting by its variable; None allows any variable."""
         return {}
 
-    def questions(self, variables: Mapping[str, str], project: Path) -> Sequence[Question]:
-        """Return the questions for the user, given the settings that are known and the folder of the project."""
-        del variables, project
-        return ()
+    def places(self, scope: Scope, project: Path, variables: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the settings that are paths, with their defaults, given the project and the settings that are known.
+
+        Those for ``project`` include the names of those for ``user``. ``install`` makes the folder of each default.
+        """
+        del scope, project, variables
+        return {}
 
     def check(self, variables: Mapping[str, str]) -> None:
-        """Raise ``BadSetting`` if the server would refuse these settings."""
+        """Raise ``BadSetting`` if the server would refuse these settings; folders of ``places`` need not exist yet."""
 
     def hide(self, line: str) -> str:
         """Return a line of a change without the secrets in it."""

@@ -20,6 +20,7 @@ class TasksSettings(StoreServerSettings):
     """The place of the tasks."""
 
     store_variable = "tasks_file_path"
+    in_project = (("tasks_file_path", "tasks.json"),)
     makes_folder = True
 
     tasks_file_path: Annotated[

@@ -1,4 +1,4 @@
-"""Registers a server with mcp-client-install: its settings, its questions, and the last lines of ``install``."""
+"""Registers a server with mcp-client-install: its settings, its places, and the last lines of ``install``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from platformdirs import user_data_path
 from typing_extensions import override
 
+from mcp_client_install.clients import Scope
 from mcp_client_install.console import InstallFailed
 from mcp_client_install.entries import ClientEntry, find_entries
 from mcp_client_install.installer import find_folders, run
 from mcp_client_install.plans import Server
-from mcp_client_install.registration import BadSetting, Installed, Question, Registration
+from mcp_client_install.registration import BadSetting, Installed, Registration
 from task_core.bootstrap import BadSettings, find_in_project
+from task_core.cli.chosen_list import choose_list, describe_place
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
+from task_core.errors import TaskError
 from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
 
@@ -60,22 +64,29 @@ class ProgramRegistration(Registration):
         self.entry = program.entry
         self._program = program
         self._settings_type: type[ServerSettings] = program.settings_type()
-        self._settings: ServerSettings | None = None
+        if any(path for _, path in self._settings_type.in_project):
+            self.question = ("Where should tasks be kept?", "one list for each project", "one list for all projects")
 
     @override
     def settings(self) -> Mapping[str, str]:
         return {name: text for name, text, _ in describe_settings(self._settings_type)}
 
     @override
-    def questions(self, variables: Mapping[str, str], project: Path) -> Sequence[Question]:
-        asked = () if variables.get("TASK_STORE") else self._settings_type.in_project
+    def places(self, scope: Scope, project: Path, variables: Mapping[str, str]) -> Mapping[str, str]:
+        names = () if variables.get("TASK_STORE") else self._settings_type.in_project
+        if scope == "user":  # a server finds a project by itself, and may have a default of its own for a file
+            folder, fields = user_data_path(self.command, appauthor=False), self._settings_type.model_fields
+            return {name.upper(): str(folder / path) for name, path in names if path and fields[name].default is None}
         found = find_in_project(self._settings_type.searched)
-        return [Question(name.upper(), (path and found) or str(project / path)) for name, path in asked]
+        return {name.upper(): (path and found) or str(project / path) for name, path in names}
 
     @override
     def check(self, variables: Mapping[str, str]) -> None:
         given = {name.lower(): value for name, value in variables.items() if value}
-        self._settings = load_settings(self._settings_type, has_client=True, given=given)
+        for name, text in self.places("user", Path(), variables).items():
+            if variables.get(name) == text and not (path := Path(text)).parent.exists():
+                given[name.lower()] = f"{path.anchor}{path.name}"  # install has yet to make its folder
+        load_settings(self._settings_type, has_client=True, given=given)
 
     @override
     def hide(self, line: str) -> str:
@@ -90,23 +101,29 @@ class ProgramRegistration(Registration):
 
     @override
     def notes(self, installed: Installed) -> Iterator[str]:
-        store = getattr(self._settings_type, "store_variable", "").upper()
-        is_shared = store and not self._settings_type.in_project
-        if installed.scope == "project" and is_shared and not {store, "TASK_STORE"} & installed.variables.keys():
-            yield f"All your projects share one list; --set {store}=… gives this one its own."
-        settings = self._settings
-        if settings is None or settings.missing:
+        given = {name.lower(): value for name, value in installed.variables.items() if value}
+        settings = load_settings(self._settings_type, has_client=True, given=given)
+        if settings.missing:
             return
         if not (isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY):
-            yield f"See the tasks: {escape_invisible(self._list_command(installed))}"
+            yield f"See the tasks: {escape_invisible(self._list_command(installed, settings))}"
 
-    def _list_command(self, installed: Installed) -> str:
+    def _list_command(self, installed: Installed, settings: ServerSettings) -> str:
         """Return the command that shows the tasks, with the settings that name them if it would not find them here."""
-        asked = dict(self._settings_type.in_project)
-        names = dict.fromkeys([*asked, getattr(self._settings_type, "store_variable", ""), "task_store"])
-        given = {name: value for name in names if (value := installed.variables.get(name.upper()))}
-        file, folder = find_in_project(self._settings_type.searched), str(Path.cwd())
-        is_found = given == {name: file if path else folder for name, path in asked.items()}
-        words = [f"{name.upper()}={shlex.quote(value)}" for name, value in given.items() if not is_found]
+        try:
+            is_found = _place(choose_list(self._program).settings) == _place(settings)
+        except BadSettings:  # clients have different lists
+            is_found = False
+        store = getattr(self._settings_type, "store_variable", "")
+        names = [name.upper() for name in dict.fromkeys([*dict(self._settings_type.in_project), store, "task_store"])]
+        given = {name: value for name in names if (value := installed.variables.get(name)) and not is_found}
+        words = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
         words += [self.command if shutil.which(self.command) else shlex.quote(installed.program), "list"]
         return " ".join(words)
+
+
+def _place(settings: ServerSettings) -> str:
+    try:
+        return describe_place(settings)
+    except TaskError:  # there is no project yet
+        return ""

@@ -61,7 +61,7 @@ class ServerSettings(BaseSettings):
     """The file to look for in the project if no setting names the store."""
 
     in_project: ClassVar[Sequence[tuple[str, str]]] = ()
-    """Settings that ``install`` asks for, and the path of each in the folder of the project."""
+    """Settings that ``install`` writes, and the path of each in the project, or a file in the user's data folder."""
 
     greets_in: ClassVar[Mapping[str, str | Sequence[str]]] = {}
     """The project without which the first answers differ from the recorded ones, if there is one: a ``file`` in it, the
