@@ -74,7 +74,7 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> subprocess.Co
 @each_document
 def test_the_blocks_of_a_document_run_in_their_order(document: Path, tmp_path: Path) -> None:
     environment = lay_out(tmp_path)
-    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace").mkdir(exist_ok=True)
     for block in blocks(document):
         if block.language == "sh":
             done = run(script_of(block.text), tmp_path, environment)

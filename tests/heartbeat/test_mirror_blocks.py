@@ -24,6 +24,11 @@ def bullets(text: str) -> list[tuple[int, int]]:
     return [(block.start, block.end) for block in blocks if block.kind is BlockKind.BULLET]
 
 
+def test_what_is_a_blank_in_python_alone_ends_no_name_of_an_element() -> None:
+    for odd in "\x0b\x0c\x1c\x1f\x85\xa0":
+        assert headings(f"<div{odd}>\n# x") == [(1, 1)]
+
+
 @pytest.mark.requirement("HB-8", "H2")
 @pytest.mark.parametrize(
     "text",

@@ -72,7 +72,9 @@ def test_a_server_is_added_to_every_client_and_removed_without_a_trace(install: 
 def test_a_client_without_a_file_in_a_project_is_left_out_with_the_words_that_add_it(install: Runner) -> None:
     (install.home / ".config" / "Claude" / "x").mkdir(parents=True)
     done = install("add", "weather", "--scope", "project", "--yes", *WEATHER)
-    said = "Claude Desktop has no configuration for one project. For all projects: --client claude-desktop --scope user\n"
+    said = (
+        "Claude Desktop has no configuration for one project. For all projects: --client claude-desktop --scope user\n"
+    )
     assert (done.code, done.err) == (0, said)
 
 

@@ -174,6 +174,13 @@ def test_a_file_of_the_project_alone_makes_no_command_connect_to_a_server(machin
     assert "To connect" not in machine("list", "--client", "cursor", server="hierarchy").err
 
 
+@pytest.mark.parametrize("path", ["/a\0b.json", "/a\ud800.json"])
+def test_a_path_that_no_file_can_have_is_an_error_of_its_entry(machine: Machine, path: str) -> None:
+    write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp", FILE_PATH=path)
+    assert machine("list", server="hierarchy").code == 0
+    assert "Cursor (all projects): FILE_PATH is '/a" in machine("doctor", server="hierarchy").out
+
+
 def test_the_home_folder_is_no_project_of_task_master(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(machine.home)
     assert not program_of("taskmaster").program().settings_type()().has_own_list

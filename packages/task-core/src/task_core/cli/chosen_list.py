@@ -19,8 +19,8 @@ from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
 
 if TYPE_CHECKING:
+    from task_core.cli.client_entries import OwnEntry
     from task_core.cli.program import Program
-    from task_core.cli.registration import OwnEntry
 
 __all__ = ["ChosenList", "choose_list", "client_entries", "describe_place", "find_lists", "given_settings"]
 
@@ -87,7 +87,7 @@ def client_entries(program: Program) -> list[OwnEntry]:
     """Return the entries of clients that start ``program``; none without mcp-client-install or a home folder."""
     if find_spec("mcp_client_install") is None:
         return []
-    from task_core.cli.registration import find_own_entries  # noqa: PLC0415 - what it imports may not be installed
+    from task_core.cli.client_entries import find_own_entries  # noqa: PLC0415 - what it imports may not be installed
 
     return find_own_entries(program)
 

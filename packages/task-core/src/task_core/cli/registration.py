@@ -13,10 +13,7 @@ from platformdirs import user_data_path
 from typing_extensions import override
 
 from mcp_client_install.clients import Scope
-from mcp_client_install.console import InstallFailed
-from mcp_client_install.entries import ClientEntry, find_entries
-from mcp_client_install.installer import find_folders, run
-from mcp_client_install.plans import Server
+from mcp_client_install.installer import run
 from mcp_client_install.registration import BadSetting, Installed, Registration
 from task_core.bootstrap import BadSettings, find_in_project
 from task_core.cli.chosen_list import choose_list, describe_place
@@ -28,11 +25,7 @@ from task_core.text import escape_invisible
 if TYPE_CHECKING:
     from task_core.cli.program import Program
 
-__all__ = ["OwnEntry", "ProgramRegistration", "find_own_entries", "run_install"]
-
-
-OwnEntry = ClientEntry
-"""An entry of a client that starts this server."""
+__all__ = ["ProgramRegistration", "run_install"]
 
 
 def run_install(program: Program, arguments: Sequence[str]) -> int:
@@ -44,14 +37,6 @@ def run_install(program: Program, arguments: Sequence[str]) -> int:
         return run(ProgramRegistration(program), arguments)
     except BadSetting as error:
         raise BadSettings(str(error)) from error
-
-
-def find_own_entries(program: Program) -> list[OwnEntry]:
-    """Return the entries of clients that start ``program``, for this project first; none without a home folder."""
-    try:
-        return [*find_entries(Server(program.name, program.entry), find_folders())]
-    except (InstallFailed, OSError):
-        return []
 
 
 class ProgramRegistration(Registration):

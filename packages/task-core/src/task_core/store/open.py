@@ -37,6 +37,8 @@ def absolute_path(text: str | Path) -> Path:
     A relative path raises ``ValueError``: it would depend on the folder in which a client starts the server.
     """
     path = Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib raises RuntimeError for an unknown user
+    if b"\0" in os.fsencode(path):  # which raises ``ValueError`` for what no path can hold
+        raise ValueError("write a path without NUL characters")
     if not path.is_absolute():
         meant = "/path/to/it" if str(path).startswith("~") else os.path.abspath(path)  # noqa: PTH100 - without links
         raise ValueError(f"write an absolute path such as '{meant}'")

@@ -26,6 +26,9 @@ _TAB_STOP: Final = 4
 _BULLET: Final = re.compile(rb"( *[-+*])((?: {1,4}(?=[^ ]))?)")
 """The marker of a bullet, and the blanks before its content; five blanks or more are one and indented code."""
 
+_NO_BLANKS: Final = bytes.maketrans(b"\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0", b"\x01" * 8)
+"""Replaces what is a blank in regular expressions of Python, but not in Markdown."""
+
 _MAX_NESTING: Final = 100
 """Levels of quotes and lists that are read; a list has two."""
 
@@ -74,7 +77,7 @@ def scan(lines: Sequence[bytes]) -> list[Block]:
     """Return the top-level blocks of ``lines``, which have no line ends, in order; blank lines are between them."""
     tokens: list[Token] = []
     # Latin-1 keeps every byte one character, and all that has a meaning in Markdown is ASCII.
-    _PARSER.block.parse(b"\n".join(lines).decode("latin-1"), _PARSER, {}, tokens)
+    _PARSER.block.parse(b"\n".join(lines).translate(_NO_BLANKS).decode("latin-1"), _PARSER, {}, tokens)
     top = (token for token in tokens if token.level == (token.type == "list_item_open") and "_list_" not in token.type)
     blocks = [_make_block(token, token.map[0], token.map[1], lines) for token in top if token.map]
     if any(token.level >= _MAX_NESTING - 1 for token in tokens):

@@ -8,9 +8,18 @@
   const live = document.getElementById("live");
   const limits = new Map();
   // What the user has opened and shut survives a reload.
-  const kept = JSON.parse(localStorage.getItem(`board ${location.pathname}`) ?? "{}");
-  const opened = new Set(kept.opened), shut = new Set(kept.shut), folded = new Set(kept.folded);
+  const kept = recall();
+  const [opened, shut, folded] = [kept.opened, kept.shut, kept.folded].map((ids) => new Set(Array.isArray(ids) ? ids : []));
   let tab = kept.tab ?? "";
+
+  function recall() {
+    try {
+      return JSON.parse(localStorage.getItem(`board ${location.pathname}`)) ?? {};
+    } catch { // the browser keeps nothing for pages, or not what was kept
+      return {};
+    }
+  }
+
   const LIVE = "X-Live";
   let opener = "", dragged = null, isPressed = false, isDue = false;
   // Moves that are under way, by task; those of them that are answered; and those that the asked page will show.
@@ -164,7 +173,10 @@
 
   function keep() {
     const values = { opened: [...opened], shut: [...shut], folded: [...folded], tab };
-    localStorage.setItem(`board ${location.pathname}`, JSON.stringify(values));
+    try {
+      localStorage.setItem(`board ${location.pathname}`, JSON.stringify(values));
+    } catch { // then a reload forgets it
+    }
   }
 
   setInterval(() => dress(document), 60_000);

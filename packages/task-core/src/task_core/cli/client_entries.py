@@ -1,0 +1,26 @@
+"""The entries that the clients of a user have for one of our servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_client_install.console import InstallFailed
+from mcp_client_install.entries import ClientEntry, find_entries
+from mcp_client_install.installer import find_folders
+from mcp_client_install.plans import Server
+
+if TYPE_CHECKING:
+    from task_core.cli.program import Program
+
+__all__ = ["OwnEntry", "find_own_entries"]
+
+OwnEntry = ClientEntry
+"""An entry of a client that starts this server."""
+
+
+def find_own_entries(program: Program) -> list[OwnEntry]:
+    """Return the entries of clients that start ``program``, for this project first; none without a home folder."""
+    try:
+        return [*find_entries(Server(program.name, program.entry), find_folders())]
+    except (InstallFailed, OSError):
+        return []
