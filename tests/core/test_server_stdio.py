@@ -97,6 +97,17 @@ HELLO = line("initialize", INITIALIZE, "hello") + line("notifications/initialize
 HOLD: Message = {"name": "hold", "arguments": {}}
 
 
+def test_a_client_that_says_nothing_gets_no_answer_and_the_server_ends() -> None:
+    source, (outgoing, sink) = pipe_with(b""), os.pipe()
+    with standard_streams(source, sink):
+        run_stdio(Shelf().server)
+    os.set_blocking(outgoing, False)
+    with pytest.raises(BlockingIOError):  # a copy of the other end is still open
+        os.read(outgoing, 1)
+    for descriptor in (source, outgoing, sink):
+        os.close(descriptor)
+
+
 @pytest.mark.requirement("P1", "ERR-3")
 def test_a_line_is_refused_or_passed_over_and_the_next_is_answered() -> None:
     lines = [b"\n", b" \n", b"not JSON\n", b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}\n', line("ping", {}, 2)]
