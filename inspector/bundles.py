@@ -163,6 +163,9 @@ def _installed(manifest: Manifest, folder: Path) -> Inspector:
         f"{name}={re.sub(SETTING, lambda key: manifest.defaults.get(key[1], str(folder / key[1])), text)}"
         for name, text in manifest.variables.items()
     ]
+    if manifest.name == "taskmaster-mcp":  # without a project it offers one tool more (PE-4)
+        (folder / ".taskmaster").mkdir()
+        variables.append(f"TASK_MASTER_PROJECT_ROOT={folder}")
     # The Inspector takes no variable that is empty, as that of a setting is which the user leaves alone.
     return Inspector(["env", *variables, _uv(), *command[1:]], {})
 
