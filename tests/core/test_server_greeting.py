@@ -15,6 +15,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import task_core
 from task_core.cli.greeting_file import GreetingFile
+from task_core.cli.program import Program
 from task_core.server.transports.greeting import Answer, Greeting
 from tests.core.shelf import Shelf
 from tests.wire.greetings import description_of, said_by_sdk
@@ -38,6 +39,17 @@ def test_without_a_description_nothing_is_greeted_or_remembered(
     file.accept()
     assert file.greeting() is None
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_server_greets_from_the_second_start_with_the_same_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = Program.of("heartbeat_mcp").greeting
+    assert GreetingFile(path, {}).greeting() is None
+    GreetingFile(path, {}).accept()
+    assert GreetingFile(path, {}).greeting() is not None
+    assert GreetingFile(path, {"HEARTBEAT_SECTION": "Other"}).greeting() is None
 
 
 def request(method: str, params: object = None, request_id: object = 1) -> Message:

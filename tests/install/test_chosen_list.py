@@ -190,3 +190,13 @@ def test_without_mcp_client_install_there_is_no_client(machine: Machine, monkeyp
     write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp", FILE_PATH=keep(machine.home / "a.json", "Dig"))
     monkeypatch.setattr("task_core.cli.chosen_list.find_spec", lambda _: None)
     assert [it.origin for it in find_lists(program_of("hierarchy").program())] == [""]
+
+
+def test_an_installation_outside_of_every_project_of_task_master_says_how_to_see_the_tasks(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.has("cursor")
+    monkeypatch.chdir(machine.home)
+    ended = machine("install", "--yes", server="taskmaster")
+    assert (ended.code, ended.err) == (0, "")
+    assert "See the tasks: " in ended.out

@@ -19,7 +19,7 @@ from task_core.bootstrap import BadSettings, find_in_project
 from task_core.cli.chosen_list import choose_list, describe_place
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.errors import TaskError
-from task_core.store import Engine, StoreSettings
+from task_core.store import Engine
 from task_core.text import escape_invisible
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ProgramRegistration(Registration):
         settings = load_settings(self._settings_type, has_client=True, given=given)
         if settings.missing:
             return
-        if not (isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY):
+        if _place(settings) != f"{Engine.MEMORY}:":
             yield f"See the tasks: {escape_invisible(self._list_command(installed, settings))}"
 
     def _list_command(self, installed: Installed, settings: ServerSettings) -> str:
