@@ -165,8 +165,11 @@ def test_each_tab_counts_the_open_tasks_of_its_store(tmp_path: Path) -> None:
     (tmp_path / "hierarchy.json").write_text("{")
     with open_board(tmp_path, "tasks-v1", "hierarchy") as board:
         page, damaged = board.get().text, board.client.get("/b/hierarchy/tasks").text
+        counts = [board.client.get(f"/b/{key}/count").text for key in ("tasks-v1", "hierarchy")]
     assert "data-open" not in damaged  # no number, as none is known
+    assert counts == ["1", ""]
     assert re.findall(r'<span class="count" title="Open">(\d+)</span>', page) == ["1"]
+    assert 'hx-get="hierarchy/count" hx-trigger="load"' in page  # so that a store without an answer delays no page
     assert 'data-open="1"' in page
 
 

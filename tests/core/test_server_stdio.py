@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import select
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -282,6 +285,24 @@ def test_a_client_is_answered_until_it_says_what_only_the_sdk_can_answer() -> No
         answer, heard = answer_while_loading(load, Greeting(GREETING))
     assert answer["id"] == "hello"
     assert heard == Heard(HELLO + b"not JSON\n", ("hello",))
+
+
+@pytest.mark.requirement("START-1", "P3")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how large a pipe is to be")
+def test_what_a_small_pipe_may_not_hold_is_left_to_the_sdk() -> None:
+    source, (outgoing, sink) = pipe_with(HELLO + line("ping", {}, 1) + line("ping", {}, 2)), os.pipe()
+    fcntl.fcntl(sink, fcntl.F_SETPIPE_SZ, select.PIPE_BUF)
+    before = threading.enumerate()
+
+    def load() -> str:
+        end_threads_after(before)
+        return "loaded"
+
+    with standard_streams(source, sink):
+        _, heard = answer_while_loading(load, Greeting(GREETING))
+    assert heard.answered == ("hello",)
+    for descriptor in (source, outgoing, sink):
+        os.close(descriptor)
 
 
 @pytest.mark.requirement("START-1")

@@ -88,7 +88,7 @@ def test_without_a_keyring_a_login_says_where_the_token_is(ctx: Ctx, server: Stu
     server.say("POST /auth/login", LOGIN)
     ran = ctx("auth", "login", "--email=a@b.c", "--password-stdin", stdin=PASSWORD)
     assert ran.out == f"Logged in to {server.origin} as Ada. The refresh token is in {folder}/credentials.json.\n"
-    assert ran.err.startswith("ctx: warning: There is no keyring")
+    assert ran.err.startswith("ctx: warning: No keyring was found")
     assert not (folder / "config.json").exists()  # the server is the one of the environment
     assert ctx("auth", "login", "--email=a@b.c", "--password-stdin", "--json", stdin=PASSWORD).answer["warnings"]
 

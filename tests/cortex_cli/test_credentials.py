@@ -91,7 +91,7 @@ def test_a_login_is_kept_in_a_file_that_only_its_owner_can_read(
     }
     assert login.storage == "file"
     assert credentials.warnings == [
-        f"There is no keyring, so the refresh token is in {store.path}, which only you can read. "
+        f"No keyring was found, so the refresh token is kept in {store.path}, which only you can read. "
         "Pass --insecure-storage to accept that without a warning."
     ]
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600

@@ -326,7 +326,7 @@ def lose_remote(sandbox: GitSandbox) -> None:
 def test_without_a_remote_the_branch_starts_from_the_local_base(sandbox: GitSandbox) -> None:
     remove_remote(sandbox)
     mine = sandbox.commit()
-    assert sandbox.start()["warnings"] == ["There is no remote: the branch starts from the local base."]
+    assert sandbox.start()["warnings"] == ["The repository has no remote, so the branch starts from the local base."]
     assert sandbox.git("rev-parse", "HEAD") == mine
 
 
@@ -345,4 +345,4 @@ def test_without_a_remote_work_is_neither_submitted_nor_done(
     assert [error.code for error in all_refused(worked, "pr", "done")] == codes
     answer = worked.status()
     assert answer["success"] is True
-    assert ("There is no remote" in str(answer.get("warnings"))) is (prepare is remove_remote)
+    assert ("has no remote" in str(answer.get("warnings"))) is (prepare is remove_remote)

@@ -114,7 +114,7 @@ CALLS: list[tuple[str, dict[str, JsonValue]]] = [
 ]
 
 watching: list[list[str]] = []
-"""Where the hook below, which cannot be removed, notes what touches files; empty most of the time."""
+"""Lists for the hook below, which cannot be removed, to note what touches files in; usually none."""
 
 
 def note(event: str, _: object) -> None:

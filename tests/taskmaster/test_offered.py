@@ -1,4 +1,4 @@
-"""Where there is no project, a server offers to make one; and no message names a tool without its set (PE-4)."""
+"""Offers of a server in a folder without a project, and the sets of the tools that messages name (PE-4)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_where_there_is_no_project_every_set_of_tools_can_make_one(
     wanted = {*SETS.get(chosen, (chosen,)), MAKE}
     assert await offered(served) == wanted
     _, error = await served.failed("next_task")
-    assert error["message"].endswith(f"Call {MAKE} to make one.")
+    assert error["message"].endswith(f"Call {MAKE} to create one.")
     message = (await served.call(MAKE))["message"]
     assert message == name_sets("Made the project. Call parse_prd or add_task.", wanted)
     assert (await served.call("next_task"))["nextTask"] is None
@@ -59,7 +59,7 @@ async def test_a_project_of_any_form_is_not_made_again(project: ServedProject, f
 async def test_a_message_that_names_a_tool_which_is_not_offered_names_its_set(project: ServedProject) -> None:
     project.server = project.another(task_master_tools="core")
     _, error = await project.failed("next_task", projectRoot=str(project.root.parent))
-    assert f"Call {MAKE} {STANDARD} to make one." in error["message"]
+    assert f"Call {MAKE} {STANDARD} to create one." in error["message"]
     _, error = await project.failed("next_task", tag="add_tag")
     assert error["message"].startswith("No tag is named 'add_tag'.")
     assert error["message"].endswith(f"or make it with add_tag {ALL}.")

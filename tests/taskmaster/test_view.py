@@ -28,6 +28,7 @@ def shown(project: ServedProject) -> View:
 def test_tasks_are_listed_with_their_subtasks_and_a_priority_that_is_not_the_usual(shown: View) -> None:
     lines = [*shown.lines()]
     assert (lines[-1].priority, lines[-1].needs, lines[-1].more) == ("high", ["2"], "Description 3\n")
+    assert lines[0].priority == "medium"
     assert [line[:5] for line in lines] == [
         ("1", "done", "Title 1", "", 0),
         ("2", "in-progress", "Title 2", "", 0),

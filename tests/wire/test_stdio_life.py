@@ -156,8 +156,8 @@ ENDINGS = pytest.mark.parametrize(
         pytest.param(LineClient.close_input, id="end of input"),
         pytest.param(LineClient.close_output, id="closed output"),
         pytest.param(signalled(signal.SIGTERM), id="SIGTERM"),
-        pytest.param(signalled(signal.SIGINT), id="SIGINT", marks=pytest.mark.by_hand),
-        pytest.param(signalled(signal.SIGHUP), id="SIGHUP", marks=pytest.mark.by_hand),
+        pytest.param(signalled(signal.SIGINT), id="SIGINT"),
+        pytest.param(signalled(signal.SIGHUP), id="SIGHUP"),
     ],
 )
 

@@ -189,7 +189,7 @@ class Credentials:
             login = self._keep(tokens, tokens.user, tokens.session, is_insecure)
         if login.storage == "file" and not is_insecure:
             self.warnings.append(
-                f"There is no keyring, so the refresh token is in {self._store.path}, which only you can read. "
+                f"No keyring was found, so the refresh token is kept in {self._store.path}, which only you can read. "
                 "Pass --insecure-storage to accept that without a warning."
             )
         return login

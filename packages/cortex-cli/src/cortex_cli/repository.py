@@ -113,7 +113,7 @@ def find_paths(git: Git) -> RepositoryPaths:
     if len(found) != len(options):  # a path has a line break
         found = [git.run("rev-parse", option).line for option in options]
     if found[0] != "true":
-        raise make_error("NotARepository", directory=str(git.directory), git="there is no work tree here")
+        raise make_error("NotARepository", directory=str(git.directory), git="it has no work tree")
     here = git.directory.resolve()
     return RepositoryPaths(*((here / path).resolve() for path in found[1:]))
 

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class EventWatch:
-    """Runs ``ctx events --follow`` while it is wanted, and restarts it if it ends; otherwise there is no process.
+    """Runs ``ctx events --follow`` only while somebody wants events, and restarts it if it ends.
 
     ``notify`` is ``TaskServer.changed``, or takes what it takes.
     """

@@ -57,8 +57,8 @@ def read_copies(file: Path, command: str) -> list[bytes]:
 def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_copy: bool) -> list[Path]:
     """Replace the content of a file; return the copy of the old one, if one is kept beside it for ``read_copies``.
 
-    The new content is complete and on disk before it takes the old one's place. The file keeps its mode and owner. Only
-    its owner may read a new file that ``is_private``; any other new file is for everyone who has access to the folder.
+    The new content is complete and on disk before it takes the old one's place. The file keeps its mode and owner. A
+    new file that ``is_private`` can be read by its owner alone, any other by everyone who can read the folder.
     A new file needs no copy, nor does any file unless ``needs_copy``. An older copy is never overwritten.
 
     Raises:

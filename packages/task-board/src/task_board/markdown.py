@@ -21,7 +21,8 @@ _SCHEMES: Final = re.compile(r"(https?|mailto):", re.IGNORECASE)
 
 _LINE: Final = re.compile(r"[^\t\r\n]+")
 
-_CHECKBOX: Final = re.compile(r"\A(?:[-*+]\s+)?\[[ xX]\]\s+")
+_MARKS: Final = re.compile(r"\A(?:#{1,6}\s+|>\s*|[-*+]\s+)*(?:\[[ xX]\]\s+)?(?=\S)")
+"""The marks of a heading, quotes, bullets and a checkbox, before the text of a line."""
 
 _HEADLINE: Final = 300
 """Characters of a first line that are shown."""
@@ -80,8 +81,8 @@ def render_markdown(text: str) -> Markup:
 def headline(text: str) -> str:
     """Return the first line of ``text`` without the marks of Markdown, and "…" if there is more."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
-    inner = [token for token in _PARSER.parse(_CHECKBOX.sub("", lines[0][:_HEADLINE])) if token.type == "inline"]
-    words = "".join(part.content for part in inner[0].children or []) if inner else ""
+    inline = _PARSER.parseInline(_MARKS.sub("", lines[0][:_HEADLINE]))
+    words = "".join(part.content for token in inline for part in token.children or [])
     is_cut = len(lines) > 1 or len(lines[0]) > _HEADLINE
     return show_invisible((words or lines[0][:_HEADLINE]) + (" …" if is_cut else ""))
 

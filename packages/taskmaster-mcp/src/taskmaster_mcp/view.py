@@ -139,7 +139,7 @@ def _line(item: ProjectItem) -> Line:
         item.title,
         "" if own == "medium" else own,
         int(item.is_subtask),
-        priority=own,
+        priority=item.priority,
         needs=item.targets,
         more=f"{item.text('description')}\n{item.text('details')}",
     )

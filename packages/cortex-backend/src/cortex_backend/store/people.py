@@ -54,7 +54,7 @@ def find_user(db: Session, email: str) -> UserRow | None:
 def find_session(
     db: Session, session_id: str, now: datetime, *, is_locked: bool = False
 ) -> tuple[SessionRow, UserRow] | None:
-    """Return a session that has not ended, with its user, who is active.
+    """Return an open session and its user, if that account is active.
 
     ``is_locked`` keeps others from changing the session until the transaction ends.
     """

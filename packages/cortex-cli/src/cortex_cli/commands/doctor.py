@@ -67,4 +67,4 @@ def _check_git(context: Context) -> str:
 def _check_keyring(_context: Context) -> str:
     if Keyring().exists():
         return "There is a keyring for the refresh token."
-    return "There is no keyring, so the refresh token is kept in a file that only you can read."
+    return "No keyring was found, so the refresh token is kept in a file that only you can read."

@@ -77,7 +77,7 @@ def _plan(repository: RepositoryState, task: CortexTask, start_point: str | None
     branch = _branch_of(task)
     name = repository.name_base(task)
     if repository.remote is None:
-        repository.warnings.append("There is no remote: the branch starts from the local base.")
+        repository.warnings.append("The repository has no remote, so the branch starts from the local base.")
     else:
         try:
             repository.fetch(repository.remote, name, branch)

@@ -24,7 +24,7 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     if is_offline:
         flow.warnings.append("Neither the server nor the forge was asked.")
     elif repository.remote is None:
-        flow.warnings.append("There is no remote, so nothing is known about the pull request but what is recorded.")
+        flow.warnings.append("The repository has no remote, so only what was recorded about the pull request is known.")
     return {
         "success": True,
         "current_branch": state.branch,

@@ -36,6 +36,7 @@ class BoardApp:
             Route("/", pages.enter),
             Route("/b/{key}", pages.board),
             Route("/b/{key}/tasks", pages.tasks),
+            Route("/b/{key}/count", pages.count),
             Route("/b/{key}/task", pages.task),
             Route("/b/{key}/form", pages.form),
             Route("/b/{key}/act", changes.act, methods=["POST"]),

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -10,9 +11,9 @@ from anyio import to_thread
 from pydantic import JsonValue
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
-from task_board.stores import BoardStore
+from task_board.stores import BoardStore, Snapshot
 from task_board.web.details import (
     count_below,
     digest,
@@ -71,16 +72,18 @@ class Pages:
         """Show the board of a store."""
         store = self.store(request)
         values = await self._read(store, request)
-        open_tasks = {other.key: await to_thread.run_sync(_count_open, other) for other in self._stores.values()}
-        return render(
-            request,
-            "board.html",
-            stores=self._stores,
-            titles=self._titles,
-            open_tasks=open_tasks,
-            store=store,
-            **values,
-        )
+        return render(request, "board.html", stores=self._stores, titles=self._titles, store=store, **values)
+
+    async def count(self, request: Request) -> Response:
+        """Say how many tasks of a store are not finished; nothing if they cannot be read."""
+        store = self.store(request)
+
+        def read() -> str:
+            with suppress(TaskError):
+                return str(_count_open(store.tasks(), store.view.finished))
+            return ""
+
+        return PlainTextResponse(await to_thread.run_sync(read))
 
     async def tasks(self, request: Request) -> Response:
         """Show only the tasks, as they are now."""
@@ -101,7 +104,7 @@ class Pages:
                 "line": line,
                 "path": tasks.above(task_id),
                 "waits_for": tasks.waits_for(line, store.view.finished),
-                "rows": list_rows(task, line.text, needed),
+                "rows": list_rows(task, line.text, needed if len(needed) == len(line.needs) else ()),
                 "steps": list_steps(store, line),
                 "is_begun": count_below(tasks, task_id, store.view.finished) > 0,
                 "places": list_places(store, task_id),
@@ -154,12 +157,13 @@ def form_values(store: BoardStore, action: Action, task_id: str, parent: str) ->
     fields = make_fields(action, store.schemas[action.tool], store.actions.one_line)
     task: Mapping[str, JsonValue] = store.view.task(task_id) if task_id else {}
     was = {field.name: as_text(task.get(field.name)) for field in fields}
+    tasks = store.tasks()
     return {
         "action": action,
         "fields": fields,
         "line": find_line(store, task_id, task) if task_id else None,
-        "below": count_below(store.tasks(), task_id),
-        "reopened": count_below(store.tasks(), task_id, store.view.finished),
+        "below": count_below(tasks, task_id),
+        "reopened": count_below(tasks, task_id, store.view.finished),
         "parent": parent,
         "seen": digest(task),
         "was": was,
@@ -205,7 +209,7 @@ def _lay_out(store: BoardStore, request: Request) -> dict[str, Any]:
     values: dict[str, Any] = {
         "total": len(tasks.lines),
         "found": sum(map(filters.match, tasks.lines)) if filters.are_set else len(tasks.lines),
-        "open": _count_open(store),
+        "open": _count_open(tasks, finished),
         "statuses": statuses,
         "finished": finished,
         "topics": _offer(line.topic for line in tasks.lines),
@@ -227,13 +231,8 @@ def _offer(words: Iterable[str]) -> list[str]:
     return found if len(found) <= _MOST_OFFERED else []
 
 
-def _count_open(store: BoardStore) -> int | None:
-    """Return how many tasks are not finished; None if they cannot be read."""
-    try:
-        finished = store.view.finished
-        return sum(line.status not in finished for line in store.tasks().lines)
-    except TaskError:
-        return None
+def _count_open(tasks: Snapshot, finished: Collection[str]) -> int:
+    return sum(line.status not in finished for line in tasks.lines)
 
 
 def _find_title(store: BoardStore, stores: Iterable[BoardStore]) -> str:

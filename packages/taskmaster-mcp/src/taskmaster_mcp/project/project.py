@@ -174,7 +174,7 @@ class Project:
             path = escape_invisible(str(self.above or ""))  # whole: a shortened path helps nobody
             other = f"There is one above it: to use that, give projectRoot='{path}'. " if path else ""
             raise FileMissing(
-                f"'{self.root.name}' has no Task Master project. {other}Call initialize_project to make one."
+                f"'{self.root.name}' has no Task Master project. {other}Call initialize_project to create one."
             )
 
     @contextmanager

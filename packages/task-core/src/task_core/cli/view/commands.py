@@ -108,16 +108,23 @@ class _Showing:
             {"list": self._list, "next": self._next, "watch": self._watch}[command]()
 
     def _list(self) -> None:
-        lines = [*self.view.lines(self.options.statuses)]
+        lines = self.view.lines(self.options.statuses)
+        found = False
         if self.options.is_json:
-            write_json({"tasks": [line.fields() for line in lines]}, sys.stdout)
-        elif not sys.stdout.isatty():
-            sys.stdout.writelines(format_line(*line.fields().values()) for line in lines)
-        elif lines:
+            tasks = [line.fields() for line in lines]
+            found = bool(tasks)
+            write_json({"tasks": tasks}, sys.stdout)
+        elif sys.stdout.isatty():
             from task_core.cli.view.terminal import TaskTable  # noqa: PLC0415 - only a person needs it
 
-            _print(TaskTable(lines, is_filtered=bool(self.options.statuses)))
-        if not lines:
+            shown = [*lines]
+            if found := bool(shown):
+                _print(TaskTable(shown, is_filtered=bool(self.options.statuses)))
+        else:
+            for line in lines:  # each as soon as it is read: there may be a million
+                sys.stdout.write(format_line(*line.fields().values()))
+                found = True
+        if not found:
             sys.stderr.write(f"{self._explain_nothing()}\n")
 
     def _next(self) -> None:

@@ -179,13 +179,22 @@ def _converse(greeting: Greeting, stopped: int, data: bytearray, answered: list[
             for line in lines:
                 answer = greeting.answer(line)
                 sent += -(-len(answer.line) // _PAGE) * _PAGE if answer else 0
-                if answer is None or sent > _PIPE_SIZE:
+                if answer is None or sent > _count_room():
                     return
                 if answer.request_id is not None:
                     answered.append(answer.request_id)
                     os.write(1, answer.line)
             if not chunk:  # pragma: no cover - in a process: tests/wire/test_greetings.py
                 return
+
+
+def _count_room() -> int:
+    """Return how many bytes stdout takes before anybody reads; more would block the process, and so its end (P3)."""
+    import fcntl  # noqa: PLC0415 - it does not exist on Windows
+
+    with suppress(AttributeError, OSError):  # another system than Linux, or a socket
+        return fcntl.fcntl(1, fcntl.F_GETPIPE_SZ)  # less than usual for a user with very many pipes
+    return _PIPE_SIZE
 
 
 def _is_watchable(descriptor: int) -> bool:
