@@ -200,3 +200,16 @@ def test_an_installation_outside_of_every_project_of_task_master_says_how_to_see
     ended = machine("install", "--yes", server="taskmaster")
     assert (ended.code, ended.err) == (0, "")
     assert "See the tasks: " in ended.out
+
+
+def test_whoever_removes_a_server_hears_where_the_tasks_stay(machine: Machine) -> None:
+    store = keep(machine.home / "tasks.json", "Dig")
+    write_entry(machine.home / ".cursor/mcp.json", "hierarchy", "hierarchy-mcp", FILE_PATH=store)
+    write_entry(machine.home / ".gemini/settings.json", "hierarchy", "hierarchy-mcp", FILE_PATH=store)
+    write_entry(machine.home / ".qwen/settings.json", "hierarchy", "hierarchy-mcp", FILE_PATH="nowhere")
+    ended = machine("uninstall", "--yes", server="hierarchy")
+    assert ended.code == 0
+    assert ended.out.count("Your tasks stay in ") == 1
+    assert ended.out.endswith(f"Your tasks stay in {store}.\n")
+    assert "Your tasks" not in machine("uninstall", "--yes", server="hierarchy").out
+    assert "Your tasks" not in machine("uninstall", "--yes").out

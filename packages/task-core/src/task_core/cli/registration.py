@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,8 @@ from mcp_client_install.clients import Scope
 from mcp_client_install.installer import run
 from mcp_client_install.registration import BadSetting, Installed, Registration
 from task_core.bootstrap import BadSettings, find_in_project
-from task_core.cli.chosen_list import choose_list, describe_place
+from task_core.cli.chosen_list import choose_list, describe_place, given_settings
+from task_core.cli.client_entries import find_own_entries
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.errors import TaskError
 from task_core.store import Engine
@@ -33,10 +36,24 @@ def run_install(program: Program, arguments: Sequence[str]) -> int:
 
     It raises ``BadSettings`` for a missing or bad setting, and exits with 2 for a bad option.
     """
+    kept = _find_files(program) if arguments[0] == "uninstall" else []
     try:
-        return run(ProgramRegistration(program), arguments)
+        code = run(ProgramRegistration(program), arguments)
     except BadSetting as error:
         raise BadSettings(str(error)) from error
+    sys.stdout.writelines(f"Your tasks stay in {escape_invisible(path)}.\n" for path in kept if code == 0)
+    return code
+
+
+def _find_files(program: Program) -> list[str]:
+    """Return the files with tasks that the entries of clients name (PE-1)."""
+    found: dict[str, None] = {}
+    for entry in find_own_entries(program):
+        with suppress(BadSettings, TaskError, OSError):  # such an entry has no tasks
+            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry))
+            if not settings.missing and Path(place := describe_place(settings).removeprefix("sqlite:")).is_file():
+                found[place] = None
+    return [*found]
 
 
 class ProgramRegistration(Registration):
