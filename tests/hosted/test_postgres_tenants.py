@@ -175,7 +175,7 @@ class Tenants(RuleBasedStateMachine):
 
     @rule(pair=st.integers(0, 1), reverse=st.booleans())
     def arrange(self, pair: int, reverse: bool) -> None:
-        self.pairs[pair].do(lambda work: work.arrange(sorted(work.child_ids(ROOTS), reverse=reverse), ["a"]))
+        self.pairs[pair].do(lambda work: work.arrange(sorted(work.child_ids(ROOTS), reverse=reverse)))
 
     @rule(pair=st.integers(0, 1), key=names, answer=names)
     def answer(self, pair: int, key: str, answer: str) -> None:

@@ -95,6 +95,7 @@ def transact(
     try:
         with store.transaction() as work:
             taken = take_in(work)
+            work.end_change()
             store.check(work)
             yield work
             # Before the commit, so that no other call can see these tasks and answer without the warning.

@@ -88,7 +88,7 @@ ACTIVE: Final = (HeartbeatStatus.PENDING.value, HeartbeatStatus.RUNNING.value)
 FINISHED: Final = (HeartbeatStatus.COMPLETE.value, HeartbeatStatus.FAIL.value)
 """The other states."""
 
-KIND: Final = Kind("heartbeat", HeartbeatTask, states=(*ACTIVE, *FINISHED))
+KIND: Final = Kind("heartbeat", HeartbeatTask, states=(*ACTIVE, *FINISHED), stamp="updated_at")
 """The kind of these tasks, for a store."""
 
 SECTION: Final = "section"

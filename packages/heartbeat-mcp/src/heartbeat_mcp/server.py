@@ -34,11 +34,12 @@ from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
+from task_core.server.extra_tools import add_extra_tools
 from task_core.server.faults import Workers
-from task_core.server.list_changes import add_changes_tool
 from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
 from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
+from task_core.store.undo import StoreHistory
 from task_core.warning_list import WarningList
 
 __all__ = ["build_server"]
@@ -63,6 +64,7 @@ class _Parts(NamedTuple):
     view: HeartbeatView
     store: Store[HeartbeatTask]
     file: TaskFile
+    history: StoreHistory[HeartbeatTask]
 
 
 class _ListFinder:
@@ -127,8 +129,7 @@ def build_server(
     )
     store = finder.opened.store if finder.opened else lambda: finder.parts.store
     _add_tools(server, finder)
-    if settings.task_extra_tools:
-        add_changes_tool(server, store, lambda task: shorten_texts(task, longest=LISTED_TEXT).model_dump(mode="json"))
+    add_extra_tools(server, settings.extra_tools, store, _show, lambda: finder.parts.history)
     server.offer(_make_resources(finder, store), *PROMPTS)
     if settings.is_searching:
         server.sdk.middleware.append(ClientRoots(finder.search_from, lambda _, __: True))
@@ -156,7 +157,12 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
             seconds = settings.task_lock_timeout
             file = MirroredFile(mirror, store, maker, warnings, owner=make_owner(settings), lock_seconds=seconds)
     service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
-    return _Parts(service, HeartbeatView(store, archive), store, file)
+    history = StoreHistory(store, transaction=service.transaction)
+    return _Parts(service, HeartbeatView(store, archive), store, file, history)
+
+
+def _show(task: HeartbeatTask) -> JsonObject:
+    return shorten_texts(task, longest=LISTED_TEXT).model_dump(mode="json")
 
 
 def _add_tools(server: TaskServer, finder: _ListFinder) -> None:

@@ -105,7 +105,7 @@ class HeartbeatService:
         extra = merge_extra_fields({}, arguments.extra_fields or {}, arguments.other)
         if arguments.raw_reference is not None:
             self._check_reference("raw_reference", arguments.raw_reference)
-        with self._open_transaction() as tasks:
+        with self.transaction() as tasks:
             now = tasks.next_moment()
             task = HeartbeatTask(
                 id=self._maker.new_id(tasks, self._file.holds),
@@ -130,7 +130,7 @@ class HeartbeatService:
         for field in ("raw_reference", "result_file"):
             if (value := getattr(arguments.updates, field)) is not None:
                 self._check_reference(field, value)
-        with self._open_transaction() as tasks:
+        with self.transaction() as tasks:
             old = self._archive.find_any(arguments.task_id, tasks)
             if old.id not in tasks or (self._archive.facets and old.columns.facet):
                 advice = "this task is finished and archived; create a new one to continue"
@@ -178,10 +178,11 @@ class HeartbeatService:
             self._warnings.add(_NOT_READ, f"Changes in HEARTBEAT.md were not taken in: {error.message}")
 
     @contextmanager
-    def _open_transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
+    def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
         """Open a transaction that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due."""
         with self._file.transaction() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
+            tasks.end_change("heartbeat-mcp", "clean-up")
             yield tasks
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
             self._is_cleaning_due = False
@@ -211,7 +212,7 @@ class HeartbeatService:
         return self._is_cleaning_due or not self._file.is_current()
 
     def _take_in(self) -> None:
-        with self._open_transaction():
+        with self.transaction():
             pass
 
     def _clean(self, tasks: Transaction[HeartbeatTask]) -> bool:

@@ -10,9 +10,9 @@ from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTas
 from task_core.document_file.source import Path, Source
 from task_core.errors import StoreNewer
 from task_core.store import ROOTS
+from task_core.store.codec import Codec
 from task_core.store.collection import Node
 from task_core.store.decoded import Decoded
-from task_core.store.document import Codec
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["CODEC", "ForestCodec"]

@@ -13,13 +13,15 @@ from hierarchy_mcp.rendering import render_alone
 from hierarchy_mcp.results import DeletedTask, ListedTasks, StartedTask, TaskStep, TreeAnswer
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
+from hierarchy_mcp.tree import settle_undone
 from hierarchy_mcp.view import HierarchyView, short_trees
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.list_changes import add_changes_tool
+from task_core.server.extra_tools import add_extra_tools
 from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
 from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
+from task_core.store.undo import StoreHistory
 from task_core.warning_list import WarningList
 
 __all__ = ["build_server"]
@@ -48,8 +50,8 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
     )
     _add_keeping_tools(server, service)
     _add_working_tools(server, service)
-    if settings.task_extra_tools:
-        add_changes_tool(server, store, render_alone)
+    history = StoreHistory(store, settle=settle_undone)
+    add_extra_tools(server, settings.extra_tools, store, render_alone, lambda: history, is_camel_case=True)
     server.offer(_board(store), *PROMPTS)
     return server
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from itertools import takewhile
 
-from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
-from task_core.errors import MAX_NAMED
+from hierarchy_mcp.models import MAX_LEVELS, HierarchyStatus, HierarchyTask, derive_status
+from task_core.errors import MAX_NAMED, quote_names
 from task_core.store import ROOTS, Collection, Selection, Transaction
 
-__all__ = ["active_leaf", "find_blocking", "find_path", "first_open_leaf", "next_leaf", "settle"]
+__all__ = ["active_leaf", "find_blocking", "find_path", "first_open_leaf", "next_leaf", "settle", "settle_undone"]
 
 
 def find_path(tasks: Collection[HierarchyTask], task_id: str) -> list[HierarchyTask]:
@@ -84,3 +84,15 @@ def settle(work: Transaction[HierarchyTask], above: Sequence[HierarchyTask]) -> 
         changed.append(task.changed(status=status))
         work.replace(changed[-1])
     return changed
+
+
+def settle_undone(work: Transaction[HierarchyTask], ids: Sequence[str]) -> str:
+    """Give the tasks above ``ids`` the status that follows, and return the rule that is broken, or nothing."""
+    for name in ids:
+        above = work.ancestors(name)
+        settle(work, [*above, work.get(name)] if work.child_states(name) else above)
+        if len(above) + max(level for _, level in work.subtree(name)) > MAX_LEVELS:
+            return f"a tree has at most {MAX_LEVELS} levels"
+    running = work.select(Selection(states=(HierarchyStatus.IN_PROGRESS.value,)))
+    leaves = [task.id for task in running if not work.child_states(task.id)]
+    return f"only one task may be in progress, not {quote_names(leaves)}" if len(leaves) > 1 else ""

@@ -105,5 +105,5 @@ class StoredTask(TaskItem):
         )
 
 
-KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in V1Status))
+KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in V1Status), stamp="updated_at")
 """The facts about these tasks that a store needs."""

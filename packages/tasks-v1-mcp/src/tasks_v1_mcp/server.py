@@ -11,10 +11,11 @@ from task_core.bootstrap import BadSettings
 from task_core.files import describe
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.list_changes import add_changes_tool
+from task_core.server.extra_tools import add_extra_tools
 from task_core.server.overview import MAX_LISTED, MAX_SUMMED, JsonObject, render_list, render_summary
 from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
+from task_core.store.undo import StoreHistory
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.arguments import (
     CreateTaskArguments,
@@ -66,8 +67,8 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
     )
     service = TaskService(store, rng or SystemRandom())
     _add_tools(server, service)
-    if settings.task_extra_tools:
-        add_changes_tool(server, store, lambda task: task.model_dump(mode="json"))
+    history = StoreHistory(store)
+    add_extra_tools(server, settings.extra_tools, store, lambda it: it.model_dump(mode="json"), lambda: history)
     server.offer(_board(service, store), *PROMPTS)
     return server
 

@@ -15,7 +15,8 @@ from task_core.errors import StoreDamaged, TaskError
 from task_core.files import ProcessLock, describe, read_file
 from task_core.models import RecordT, utc_now
 from task_core.store.base import Kind
-from task_core.store.document import Codec, DocumentDatabase
+from task_core.store.codec import Codec
+from task_core.store.document import DocumentDatabase
 from task_core.store.open import Engine, StoreSettings, find_server_engine
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.store import Store

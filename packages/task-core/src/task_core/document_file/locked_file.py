@@ -17,6 +17,7 @@ from task_core.document_file.source import Source
 from task_core.durable import FileChanged, NotPutBack, replace_file, sweep_temporary
 from task_core.errors import StoreDamaged, StoreUnreadable, StoreWriteFailed
 from task_core.files import FileIdentity, HeldFile, ProcessLock, Wait, describe, identity_of, open_held
+from task_core.history.history_file import Stamp
 from task_core.models import Clock, day_of
 from task_core.warning_list import WarningList
 
@@ -115,6 +116,11 @@ class LockedFile:
     def name(self) -> str:
         """The name of the real file."""
         return self.path.name
+
+    @property
+    def stamp(self) -> Stamp:
+        """The state in which the file was read or written."""
+        return Stamp(self._state.identity.size, self._state.identity.mtime_ns) if self._state else Stamp(0, 0)
 
     def is_current(self) -> bool:
         """Return whether the owner has the document as it is now; it costs one stat (D7)."""

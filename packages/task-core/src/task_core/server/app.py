@@ -19,6 +19,7 @@ from starlette.requests import Request
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
+from task_core.history.changes import made_by
 from task_core.server.app_view import VIEWED, add_view
 from task_core.server.faults import (
     KEY_SIZE,
@@ -38,6 +39,7 @@ from task_core.server.resources import Resources, TaskResources
 from task_core.server.schema import Schema, input_schema, output_schema
 from task_core.server.subscriptions import Subscriptions
 from task_core.store.base import WatchedStore
+from task_core.store.undo import History
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
@@ -88,6 +90,8 @@ class TaskServer:
         self._aliases: dict[str, str] = {}
         self.store: WatchedStore | None = None
         """the store of the tasks, once they are offered, unless it is found later"""
+        self.find_history: Callable[[], History] | None = None
+        """finds the history of the tasks, if they have one"""
         self.note_call: Callable[[str, str, float], None] = _log_call
         """notes the tool, the outcome and the seconds of each call"""
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
@@ -232,7 +236,8 @@ class TaskServer:
     ) -> mcp_types.CallToolResult:
         start, outcome = perf_counter(), "cancelled"
         try:
-            answer = await self._answer(context, params)
+            with made_by(_name_client(context), params.name):
+                answer = await self._answer(context, params)
             outcome = "ok"
             warn_of_joined_items(self._warnings, params.arguments, self._input_schema(params.name) or {})
             # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
@@ -272,6 +277,11 @@ class TaskServer:
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
+
+
+def _name_client(context: ServerRequestContext[None]) -> str:
+    params = context.session.client_params
+    return f"{params.client_info.name} {params.client_info.version}".strip() if params else ""
 
 
 def _log_call(name: str, outcome: str, seconds: float) -> None:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
 from typing import Final, NamedTuple, Self, TypeVar
@@ -141,13 +142,14 @@ class Workers:
             return await self._run_task(what, function)
         # Whoever gets here first, the worker or the cancelled caller, pops the function and so releases its arguments.
         outcome = Future[ResultT]()
+        context = copy_context()
         waiting = [(function, outcome)]
 
         def work() -> None:
             with suppress(IndexError):
                 begun, ended = waiting.pop()
                 try:
-                    ended.set_result(self.run_here(what, begun))
+                    ended.set_result(context.run(self.run_here, what, begun))
                 except (TaskError, KeyboardInterrupt) as error:
                     # Drop the frames that it passed through: they hold everything that the call was given.
                     error.__context__ = error.__cause__ = None

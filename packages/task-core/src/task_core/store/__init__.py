@@ -1,9 +1,9 @@
 """The store in which a server keeps its tasks, and the engines that keep its rows."""
 
 from task_core.store.base import ROOTS, Kind
+from task_core.store.codec import Codec, ListCodec
 from task_core.store.collection import Collection
 from task_core.store.database import MemoryDatabase
-from task_core.store.document import Codec, ListCodec
 from task_core.store.open import Address, Engine, StoreSettings, open_store
 from task_core.store.statements import Order, Selection
 from task_core.store.store import Store

@@ -27,6 +27,8 @@ class Kind(Generic[RecordT]):
     is_tree: bool = False
     holds_many: bool = False
     """true if a record holds many tasks, so that a change to it may concern any of them"""
+    stamp: str = ""
+    """the field with the time of the last change, which every change sets"""
     version: int = 1
     """of the format; a store with a higher one raises ``StoreNewer``"""
 

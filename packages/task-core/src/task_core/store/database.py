@@ -13,15 +13,23 @@ from typing_extensions import override
 
 from task_core.errors import StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.files import Wait
+from task_core.history.changes import MAX_BYTES, Change
+from task_core.models import DAY_SECONDS, Clock, microseconds
 from task_core.store.collection import Collection, Session
 from task_core.store.migrations import MIGRATIONS
-from task_core.store.statements import Parameters
+from task_core.store.statements import SQL, Parameters
+from task_core.store.transaction import Transaction
 
 __all__ = ["Connection", "Database", "MemoryDatabase", "open_in_memory"]
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+_PURGED_EVERY: Final = 256
+_PURGED_BYTES: Final = 1_000_000
+"""Changes and bytes between two looks for changes that need not be kept any longer."""
 
 
 class Database(ABC):
@@ -40,6 +48,32 @@ class Database(ABC):
     @abstractmethod
     def begin(self, wait: Wait) -> Session:
         """Begin the one transaction that may write; other processes wait until it has ended."""
+
+    history_days: float = 0
+    """days for which the history is kept; 0: it is not"""
+    _kept = 0
+    """bytes of the history that were written since old changes were dropped"""
+
+    def keep(self, work: Transaction[Any]) -> None:
+        """Keep the changes of a transaction in the history, as a part of that transaction (AG-4, AG-5)."""
+        for change in work.history:
+            data = change.to_json()
+            work.run(SQL.ADD_CHANGE, number=change.number, moment=change.at, size=len(data), content=data.decode())
+            self._kept += len(data)
+            if change.number % _PURGED_EVERY == 0 or self._kept > _PURGED_BYTES:
+                work.run(SQL.PURGE_OLD_HISTORY, limit=self._oldest(work.clock))
+                work.run(SQL.PURGE_LONG_HISTORY, limit=MAX_BYTES)
+                self._kept = 0
+
+    def changes_made(
+        self, records: Collection[Any], needle: str, before: int, limit: int, clock: Clock
+    ) -> list[Change]:
+        """Return the last changes below the number ``before`` with ``needle`` in their text, newest first."""
+        found = records.run(SQL.HISTORY, needle=needle, before=before, limit=limit, oldest=self._oldest(clock))
+        return [Change.parse(*values) for values in found]
+
+    def _oldest(self, clock: Clock) -> int:
+        return microseconds(clock()) - int(self.history_days * DAY_SECONDS * 1_000_000)
 
     @abstractmethod
     def commit(self, records: Collection[Any], changed: set[str]) -> None:

@@ -1,12 +1,15 @@
 """The content of a document that was read, and what follows from it for the rows."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic
 
 from pydantic import JsonValue
 
+from task_core.errors import DuplicateId
 from task_core.models import RecordT
+from task_core.store.base import ROOTS
 from task_core.store.transaction import Transaction
 
 __all__ = ["Decoded"]
@@ -31,21 +34,78 @@ class Decoded(Generic[RecordT]):
         return sum(map(len, self.records.values()))
 
     def apply(self, work: Transaction[RecordT], old: Mapping[str, bytes]) -> None:
-        """Change, add and remove the records in which the document differs from the ``old`` blocks."""
-        is_tree = work.kind.is_tree
+        """Change, add, move and remove the records in which the document differs from the ``old`` blocks."""
         changed = [root for root, block in self.blocks.items() if old.get(root) != block]
-        gone = {*old} - {*self.blocks} | ({*changed} & {*old} if is_tree else set())
-        for root in gone:
+        if work.kind.is_tree:
+            self._apply_trees(work, [*old], changed)
+            return
+        for root in {*old} - {*self.blocks}:
             work.remove(root)
         for root in changed:
-            if root in old and not is_tree:
+            if root in old:
                 work.replace(self.records[root][0][0])
-                continue
-            for record, parent in self.records[root]:
-                work.add(record, parent)
-        stays = [root for root in old if root not in gone]
-        known = set(stays)
-        if [*self.blocks] != [*stays, *(root for root in changed if root not in known)]:
-            # The order of a list means nothing, so there nobody needs to know.
-            kept = [root for root in self.blocks if root in known] if is_tree else stays
-            work.arrange(self.blocks, [root for place, root in zip(stays, kept, strict=True) if root != place])
+            else:
+                work.add(*self.records[root][0])
+        stays = [root for root in old if root in self.blocks]
+        if [*self.blocks] != [*stays, *(root for root in changed if root not in old)]:
+            work.arrange(self.blocks)  # the order of a list means nothing, so nobody needs to know
+
+    def _apply_trees(self, work: Transaction[RecordT], old: list[str], changed: list[str]) -> None:
+        records = {record.id: record for root in changed for record, _ in self.records[root]}
+        touched = [root for root in old if root in records or root not in self.blocks]
+        before = {node.id for root in touched for node, _ in work.subtree(root)}
+        if taken := next(filter(work.__contains__, records.keys() - before), None):
+            raise DuplicateId(taken)  # it is in a block that did not change
+        children: dict[str, list[str]] = {ROOTS: [*self.blocks]} if [*self.blocks] != old else {}
+        for record, parent in (entry for root in changed for entry in self.records[root] if entry[1] != ROOTS):
+            children.setdefault(parent, []).append(record.id)
+        # Parents come first, so nothing is ever moved below itself; what is gone is removed when nothing stays below.
+        for parent, wanted in children.items():
+            _place_children(work, parent, wanted, records)
+        for record in records.values():
+            if work.get(record.id) != record:
+                work.replace(record)
+        for name in sorted(before - records.keys()):
+            if name in work:
+                work.remove(name)
+
+
+def _place_children(work: Transaction[RecordT], parent: str, wanted: list[str], records: Mapping[str, RecordT]) -> None:
+    """Make ``wanted`` the first children of ``parent`` in this order, adding and moving as few as possible."""
+    present = work.child_ids(parent)
+    places = {name: place for place, name in enumerate(present)}
+    staying = _find_rising(places, wanted)
+    last = -1
+    for name in wanted:
+        if name in staying:
+            last = present.index(name, last + 1)
+            continue
+        if name in places:
+            place = present.index(name)
+            del present[place]
+            last -= place <= last
+        last += 1
+        present.insert(last, name)
+        if name in work:
+            work.move(name, parent, last)
+        else:
+            work.add(records[name], parent, last if last < len(present) - 1 else None)
+
+
+def _find_rising(places: Mapping[str, int], names: list[str]) -> set[str]:
+    """Return the most of ``names`` whose places rise: the longest increasing subsequence, by patience sorting."""
+    tops: list[int] = []
+    ends: list[str] = []
+    before: dict[str, str] = {}
+    for name in names:
+        if name in places:
+            pile = bisect_left(tops, places[name])
+            tops[pile : pile + 1] = [places[name]]
+            ends[pile : pile + 1] = [name]
+            before[name] = ends[pile - 1] if pile else ""
+    found: set[str] = set()
+    name = ends[-1] if ends else ""
+    while name:
+        found.add(name)
+        name = before[name]
+    return found

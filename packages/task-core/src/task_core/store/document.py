@@ -1,186 +1,39 @@
 """Records in one JSON document, which people read and edit too, and which many processes share (ST-1, ST-3, L2, EN-6).
 
-A block is a root with everything below it, or a record of a list. ``MemoryDatabase`` has an index of the document.
+``MemoryDatabase`` has an index of the document.
 """
 
-import re
 import secrets
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Generic
 
-from pydantic import JsonValue, ValidationError
-from pydantic_core import to_json
 from typing_extensions import override
 
-from task_core.document_file import DocumentFormat, LockedFile, Rewritten
+from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
-from task_core.errors import DuplicateId, StoreDamaged, StoreNewer, StoreUnreadable
+from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
+from task_core.history.changes import Change
+from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, RecordT
-from task_core.store.base import ROOTS, Kind
-from task_core.store.collection import Collection, ListRow, Node
+from task_core.store.base import ROOTS
+from task_core.store.codec import Codec
+from task_core.store.collection import Collection, ListRow
 from task_core.store.database import Connection, MemoryDatabase
 from task_core.store.decoded import Decoded
 from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["Codec", "DocumentDatabase", "ListCodec"]
-
-_SEPARATOR: Final = b",\n"
-"""Between two blocks of a document."""
-
-_TAIL: Final = re.compile(rb"\n](?!})")
-"""The start of a tail; a line within a block may start with ``]}``."""
+__all__ = ["DocumentDatabase"]
 
 _NOTES: Final = "store notes"
 """Cause of the warning that some of the document is read differently than it is written."""
 
 _MAX_NOTES: Final = 3
 """Notes on one document that a warning repeats; the others are counted."""
-
-
-class Codec(DocumentFormat, Generic[RecordT]):
-    """Maps the records of one kind to the server's own document: its blocks, between a head and a tail."""
-
-    own_fields: tuple[str, ...] = ()
-    """the fields beside the records that the server itself keeps there"""
-
-    def __init__(self, kind: Kind[RecordT]) -> None:
-        self.kind = kind
-
-    @override
-    def rewrite(self, source: Source | None) -> Rewritten:
-        decoded = self.decode(source) if source else Decoded[RecordT]()
-        return Rewritten(self.document(decoded.blocks, decoded.fields), decoded.count, decoded.notes)
-
-    def encode(self, nodes: Sequence[Node]) -> dict[str, bytes]:
-        """Return the bytes of every block of ``nodes``, siblings in order."""
-        children: dict[str, list[Node]] = {}
-        for node in nodes:
-            children.setdefault(node.parent, []).append(node)
-        trees = {root.id: [root] for root in children.get(ROOTS, [])}
-        for below in trees.values():
-            for node in below:  # which grows meanwhile
-                below.extend(children.get(node.id, []))
-        return {root: self.block(below) for root, below in trees.items()}
-
-    def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
-        """Return the document of these blocks, in their order."""
-        parts = [*blocks.values()] or [b""]
-        parts[0] = (self.head if blocks else self.head.rstrip(b"\n")) + parts[0]
-        parts[-1] += self.tail(blocks, fields)
-        return _SEPARATOR.join(parts)  # one copy of what may be megabytes
-
-    @abstractmethod
-    def block(self, nodes: Sequence[Node]) -> bytes:
-        """Return the bytes of one block: its root, and everything below that, parents first and siblings in order."""
-
-    @abstractmethod
-    def tail(self, roots: Iterable[str], fields: Mapping[str, JsonValue]) -> bytes:
-        """Return what comes after the last block, from the end of its line on."""
-
-    @abstractmethod
-    def decode(self, source: Source) -> Decoded[RecordT]:
-        """Return the content of a document, whatever its layout; it raises what ``rewrite`` does."""
-
-    def decode_again(self, source: Source, old: Mapping[str, bytes]) -> Decoded[RecordT]:
-        """Return the content of a document, without the records of blocks that it shares with an ``old`` one.
-
-        The caller must check that no subtask in a shared block has the id of one of the records.
-        """
-        data, start = source.data, self.head + b"{"
-        tail = _TAIL.search(data, max(data.rfind(_SEPARATOR + b"{"), 0))
-        if not (old and tail and data.startswith(start)):
-            return self.decode(source)
-        names = {block: root for root, block in old.items() if self.is_independent(block)}
-        blocks = [b"{" + rest for rest in data[len(start) : tail.start()].split(_SEPARATOR + b"{")]
-        fresh = [block for block in blocks if block not in names]
-        try:  # the strict reader decodes a document of the fresh blocks alone
-            found = self.decode(Source(source.name, self.head + _SEPARATOR.join(fresh) + data[tail.start() :]))
-        except (StoreDamaged, StoreNewer):
-            return self.decode(source)  # it names the right place
-        names |= {block: root for root, block in found.blocks.items()}
-        if fresh == [*found.blocks.values()] and not found.notes:
-            merged = {names[block]: block for block in blocks}
-            if self.document(merged, found.fields) == data:  # so the parts are those of the document
-                return Decoded(merged, found.records, found.fields)
-        return self.decode(source)
-
-    def is_independent(self, block: bytes) -> bool:  # noqa: ARG002 - most blocks are
-        """Return whether a valid block is written the same beside any others with other ids."""
-        return True
-
-
-class ListCodec(Codec[RecordT]):
-    """A document ``{"version", "tasks": [one task a line]}``, with an index of positions if a server wants one."""
-
-    def __init__(
-        self,
-        kind: Kind[RecordT],
-        *,
-        index_field: str | None = None,
-        own_fields: tuple[str, ...] = (),
-        foreign_fields: tuple[str, ...] = (),
-    ) -> None:
-        """Keep every unknown field beside the records, but take no document with one of ``foreign_fields``."""
-        super().__init__(kind)
-        self.head = b'{\n"version": %d,\n"tasks": [\n' % kind.version
-        self.own_fields = own_fields
-        self._index_field = index_field
-        self._foreign_fields = foreign_fields
-
-    @override
-    def decode(self, source: Source) -> Decoded[RecordT]:
-        document = source.value()
-        if not isinstance(document, dict):
-            raise source.wrong((), "an object with 'version' and 'tasks'")
-        version = document.get("version", 1)
-        if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-            raise source.wrong(("version",), "a positive whole number")
-        if version > self.kind.version:
-            raise StoreNewer(source.name, version, self.kind.version)
-        items = document.get("tasks")
-        if not isinstance(items, list):
-            raise source.wrong(("tasks",), "a list of tasks under 'tasks'")
-        ours = {"version", "tasks", self._index_field}
-        fields = {name: value for name, value in document.items() if name not in ours}
-        for name in fields:
-            # Without our mark, an unknown field is a sign that another program writes this file (ST-3).
-            if name in self._foreign_fields or not ("version" in document or name in self.own_fields):
-                raise source.wrong((), f"a document of this server, with 'version': {self.kind.version}")
-        records = [*self._records(source, items)]
-        blocks = {record.id: record.to_json() for record in records}
-        return Decoded(blocks, {record.id: [(record, ROOTS)] for record in records}, fields)
-
-    @override
-    def block(self, nodes: Sequence[Node]) -> bytes:
-        return nodes[0].line
-
-    @override
-    def tail(self, roots: Iterable[str], fields: Mapping[str, JsonValue]) -> bytes:
-        parts = [b"\n]"]
-        if self._index_field:
-            index = {record_id: place for place, record_id in enumerate(roots)}
-            parts += [b",\n", to_json(self._index_field), b": ", to_json(index)]
-        for name, value in fields.items():
-            parts += [b",\n", to_json(name), b": ", to_json(value)]
-        return b"".join([*parts, b"\n}\n"])
-
-    def _records(self, source: Source, items: Sequence[JsonValue]) -> Iterator[RecordT]:
-        places: dict[str, int] = {}
-        for place, item in enumerate(items):
-            try:
-                record = self.kind.record_type.model_validate(item)
-            except ValidationError as error:
-                raise source.invalid(("tasks", place), error) from None
-            if record.id in places:
-                raise source.repeated_id(("tasks", place), ("tasks", places[record.id]))
-            places[record.id] = place
-            yield record
 
 
 class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
@@ -206,6 +59,12 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         self._nothing = ListRow("", codec.kind.name, codec.kind.version)
         self._blocks: dict[str, bytes] = {}
         self._notes = ""
+        self._changes: list[Change] = []
+        """those of the present transactions"""
+        self._outside: list[Change] = []
+        """those that were read, and that another process may have noted"""
+        self._is_noted = False
+        """True if the history tells of everything that was read"""
 
     @contextmanager
     @override
@@ -217,18 +76,34 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     @override
     def begin(self, wait: Wait) -> Connection:
         self._file.begin(wait, self._take)
+        if self.history_days and not self._is_noted:
+            self._history.note_outside(self._outside, self._file.stamp)
+            self._outside, self._is_noted = [], True
         return super().begin(wait)
+
+    @override
+    def keep(self, work: Transaction[Any]) -> None:
+        self._changes += work.history
+
+    @override
+    def find_changes(
+        self, records: Collection[Any], needle: str, before: int, limit: int, clock: Clock
+    ) -> list[Change]:
+        return self._history.read(needle, before, limit)
 
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:
         blocks = self._changed_blocks(records, changed)
         self._file.replace(self._codec.document(blocks, records.fields))
+        if self._changes:
+            self._history.append(self._changes, self._file.stamp)
         self._note(())  # the save has corrected whatever was reported
         self._blocks = blocks
         super().commit(records, changed)
 
     @override
     def end(self) -> None:
+        self._changes = []
         self._file.end(super().end)
 
     @override
@@ -254,10 +129,18 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             blocks[root] = self._codec.block([node for node, _ in records.subtree(root)])
         return {root: blocks[root] for root in records.child_ids(ROOTS)} if ROOTS in changed else blocks
 
+    @property
+    def _history(self) -> HistoryFile:
+        is_private = self._codec.is_private
+        return HistoryFile(self._file.path, self._warnings, self._clock, self.history_days, is_private=is_private)
+
     # From the document to the rows
 
     def _take(self, source: Source | None) -> None:
         """Make the rows match a document, decoding and changing no more of them than necessary."""
+        if self._outside and self._history.describes(self._file.stamp):
+            self._outside = []  # other servers have made these changes, and noted them
+        self._is_noted = False
         if not source:
             self._take_decoded(Decoded())
             return
@@ -278,6 +161,8 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             work: Transaction[RecordT] = Transaction(self._codec.kind, self._main, row, self._clock)
             if self._is_loaded:
                 decoded.apply(work, self._blocks)
+                work.end_change()
+                self._outside += work.history
             else:
                 work.load(entry for records in decoded.records.values() for entry in records)
             work.set_fields(decoded.fields)

@@ -87,5 +87,15 @@ _OWNERS: Final = (
 )
 """The owner of each list (EN-19). Earlier versions kept in ``leased`` until when; nothing reads that column."""
 
-MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS, *_COMMITS, *_OWNERS))
+_HISTORY: Final = (
+    """
+    CREATE TABLE history (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, number BIGINT NOT NULL, moment BIGINT NOT NULL, size BIGINT NOT NULL,
+        content TEXT NOT NULL, PRIMARY KEY (tenant, kind, number)
+    )
+    """,
+)
+"""The changes of each list, by their revisions (AG-4)."""
+
+MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS, *_COMMITS, *_OWNERS), _HISTORY)
 """The statements that lead from each version of the schema to the next, the first from an empty database to 1."""

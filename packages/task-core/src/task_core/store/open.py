@@ -12,9 +12,11 @@ from pydantic_settings import BaseSettings
 from typing_extensions import override
 
 from task_core.bootstrap import advise_installing, find_plugin
+from task_core.history.changes import HISTORY_DAYS
 from task_core.models import Clock, RecordT, utc_now
-from task_core.store.database import MemoryDatabase
-from task_core.store.document import Codec, DocumentDatabase
+from task_core.store.codec import Codec
+from task_core.store.database import Database, MemoryDatabase
+from task_core.store.document import DocumentDatabase
 from task_core.store.store import Store
 from task_core.warning_list import WarningList
 
@@ -115,6 +117,13 @@ class StoreSettings(BaseSettings):
     task_fsync: bool = Field(
         title="Sync every change", default=True, description="Flush every change to disk before replying."
     )
+    task_history_days: float = Field(
+        title="Days of history",
+        default=HISTORY_DAYS,
+        ge=0,
+        allow_inf_nan=False,
+        description="Days for which replaced and removed text is kept, so that changes can be undone; 0: not at all.",
+    )
     task_lock_timeout: float = Field(
         title="Lock timeout",
         default=10.0,
@@ -179,16 +188,18 @@ def open_store(
     ``LockedFile`` describes ``may_start_anew``. With ``is_patient`` a statement in PostgreSQL may take an hour.
     """
     engine, path, _ = settings.address
-    options = {"clock": clock, "lock_seconds": settings.task_lock_timeout}
+    fsync = settings.task_fsync
+    database: Database
     if engine is Engine.POSTGRESQL:
-        shared = find_server_engine().open_database(settings, codec.kind.name, is_patient=is_patient)
-        return Store(shared, codec.kind, tenant=settings.task_tenant, **options)
-    if path is None:
-        return Store(MemoryDatabase(), codec.kind, **options)
-    if engine is Engine.SQLITE:
+        database = find_server_engine().open_database(settings, codec.kind.name, is_patient=is_patient)
+    elif path is None:
+        database = MemoryDatabase()
+    elif engine is Engine.SQLITE:
         from task_core.store.sqlite import SqliteDatabase  # noqa: PLC0415 - imported only if it was chosen
 
-        database = SqliteDatabase(path, fsync=settings.task_fsync)
-        return Store(database, codec.kind, tenant=settings.task_tenant, **options)
-    document = DocumentDatabase(path, codec, warnings, clock, may_start_anew=may_start_anew, fsync=settings.task_fsync)
-    return Store(document, codec.kind, **options)
+        database = SqliteDatabase(path, fsync=fsync)
+    else:
+        database = DocumentDatabase(path, codec, warnings, clock, may_start_anew=may_start_anew, fsync=fsync)
+    database.history_days = settings.task_history_days
+    tenant, wait = settings.task_tenant, settings.task_lock_timeout
+    return Store(database, codec.kind, tenant=tenant, clock=clock, lock_seconds=wait)

@@ -129,6 +129,24 @@ class SQL:
         VALUES (:tenant, :kind, :id, :digest, :answer, :moment)
     """
 
+    ADD_CHANGE = """
+        INSERT INTO history (tenant, kind, number, moment, size, content)
+        VALUES (:tenant, :kind, :number, :moment, :size, :content)
+    """
+    HISTORY = f"""
+        SELECT number, moment, content FROM history
+        WHERE {_KEY} AND number < :before AND moment >= :oldest AND instr(content, :needle) > 0
+        ORDER BY number DESC LIMIT :limit
+    """
+    PURGE_OLD_HISTORY = f"DELETE FROM history WHERE {_KEY} AND moment < :limit"
+    PURGE_LONG_HISTORY = f"""
+        DELETE FROM history WHERE {_KEY} AND number <= (
+            SELECT MAX(number) FROM (
+                SELECT number, SUM(size) OVER (ORDER BY number DESC) AS total FROM history WHERE {_KEY}
+            ) AS summed WHERE total > :limit
+        )
+    """
+
     CLEAR = tuple(f"DELETE FROM {table} WHERE {_KEY}" for table in ("records", "tags", "counts"))
 
     ADD_TAG = "INSERT INTO tags (tenant, kind, tag, id) VALUES (:tenant, :kind, :tag, :id)"

@@ -10,8 +10,11 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import Final, Generic
 
+from pydantic_core import to_json
+
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
 from task_core.files import LOCK_SECONDS, Wait
+from task_core.history.changes import Change
 from task_core.models import Clock, RecordT, utc_now
 from task_core.store.base import Changes, Kind
 from task_core.store.collection import Collection, ListRow, Session
@@ -19,10 +22,13 @@ from task_core.store.database import Database
 from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
 
-__all__ = ["Store"]
+__all__ = ["NEWEST", "Store"]
 
 _MAX_JOINED: Final = 64
 """Maximum transactions in one batch, so that the first of them does not wait long."""
+
+NEWEST: Final = 2**62
+"""Above the number of every change."""
 
 
 class _Batch:
@@ -122,6 +128,8 @@ class Store(Generic[RecordT]):
                 yield work
                 row = work.finish()
                 self.check_growth(batch.row, row)
+                if self.keeps_history:
+                    self._database.keep(work)
                 batch.session.run("RELEASE SAVEPOINT begun", {})
             except BaseException as error:  # KeyboardInterrupt too: nothing of it may be saved; raised again
                 batch.undo(error)
@@ -160,6 +168,17 @@ class Store(Generic[RecordT]):
             return Changes(found, now)
         revision, name, _ = rows[limit - 1]
         return Changes(found, f"{row.id}-{revision}-{name}", more=True)
+
+    @property
+    def keeps_history(self) -> bool:
+        """True if what changes replace is kept."""
+        return self._database.history_days > 0
+
+    def history(self, task_id: str = "", before: int = NEWEST, limit: int = 1) -> list[Change]:
+        """Return at most ``limit`` changes, of one task or of all, with a number below ``before``, newest first."""
+        needle = f'{{"id":{to_json(task_id).decode()},"what":' if task_id else ""
+        with self.read() as records:
+            return self._database.find_changes(records, needle, before, limit, self._clock)
 
     def can_answer_now(self) -> bool:
         """Return whether ``read`` would neither wait nor read a whole document now."""

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from task_core.errors import DuplicateId
+from task_core.history.changes import OUTSIDE, Change, Place, Recorder, current_origin
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
@@ -37,6 +38,9 @@ class Transaction(Collection[RecordT]):
         self.clock = clock
         self._begun = row
         self._added = 0
+        self._recorder = Recorder()
+        self.history: list[Change] = []
+        """what the history is to keep of this transaction, once ``finish`` has been called"""
         self.is_changed = False
         """true if something beside the records is to be saved"""
 
@@ -58,6 +62,7 @@ class Transaction(Collection[RecordT]):
         self._rows[record.id] = Row(record, parent, position, size)
         self._count(record.columns, parent, +1)
         self._touch(parent)
+        self._recorder.created(record, self._place(parent, "" if index is None else self._next(parent, position)))
         if not parent and index is not None:
             self.changed.add(ROOTS)
 
@@ -71,10 +76,12 @@ class Transaction(Collection[RecordT]):
         if old.columns[:3] != record.columns[:3]:
             self._count(old.columns, parent, -1)
             self._count(record.columns, parent, +1)
+        self._recorder.changed(old, record)
 
     def move(self, record_id: str, parent: str, index: int | None = None) -> None:
         """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
-        record, old, _, size = self.row(record_id)
+        record, old, place, size = self.row(record_id)
+        left = Place(old, self._next(old, place))
         # Removed from its place first, so that it is not counted among its new siblings.
         self._change(SQL.PLACE, record_id, parent=None, position=None)
         self._count_child(record.columns, old, -1)
@@ -84,12 +91,14 @@ class Transaction(Collection[RecordT]):
         self._rows[record_id] = Row(record, parent, position, size)
         self._touch(old)
         self._touch(parent)
+        self._recorder.moved(record_id, left, Place(parent, self._next(parent, position)))
         if not (parent and old):
             self.changed.add(ROOTS)
 
     def remove(self, record_id: str) -> int:
         """Remove a record with everything below it, and return how many records were removed."""
-        record, parent, _, size = self.row(record_id)
+        record, parent, position, size = self.row(record_id)
+        following = self._next(parent, position)
         below = [(record, parent, size)]
         if self.kind.is_tree:  # all at once: in a database far away, each question takes its time
             below = [(self._record(node.line), node.parent, len(node.line)) for node, _ in self.subtree(record_id)]
@@ -101,6 +110,8 @@ class Transaction(Collection[RecordT]):
             self._tag(record.id, record.columns.tags, ())
             self._count(record.columns, above, -1)
             self._rows.pop(record.id, None)
+            # What is below is removed from the end, so that each one is the last of its siblings.
+            self._recorder.removed(record, self._place(above, following if record.id == record_id else ""))
         self._touch(parent)
         if self.kind.is_tree and not parent:  # another root may get its id, and is then the last one
             self.changed.add(ROOTS)
@@ -129,17 +140,29 @@ class Transaction(Collection[RecordT]):
         self.run(SQL.COUNT_ALL)
         self.run(SQL.COUNT_CHILDREN)
 
-    def arrange(self, roots: Iterable[str], moved: Iterable[str]) -> None:
-        """Put the roots, or the records of a list, in this order; those ``moved`` count as changed."""
-        for number, name in enumerate(roots, 1):
+    def arrange(self, names: Iterable[str]) -> None:
+        """Put the records of a list in this order, which is no change of any of them."""
+        for number, name in enumerate(names, 1):
             self.run(SQL.SPACE, id=name, position=self._position_in_order(number))
-        for name in moved:
-            self._change(SQL.TOUCH, name)
         self._rows.clear()
+
+    def end_change(self, by: str = OUTSIDE, tool: str = "") -> None:
+        """Let what was done so far be a change of its own in the history, which ``by`` has made (AG-3)."""
+        change = self._recorder.take(microseconds(self.clock()), by, tool)
+        if change:
+            self._list = replace(self._list, revision=self._list.revision + 1)
+            change.number = self._list.revision
+            self.history.append(change)
 
     def finish(self) -> ListRow:
         """Write what is left to write, and return the resulting list row."""
         if self.changed or self.is_changed:
+            origin = current_origin()
+            change = self._recorder.take(microseconds(self.clock()), origin.by, origin.tool)
+            if change:
+                origin.change = change
+                change.number = self._list.revision + 1
+                self.history.append(change)
             row = self._list = replace(self._list, revision=self._list.revision + 1)
             self.run(SQL.SAVE_LIST, **{name: getattr(row, name) for name in LIST_VALUES})
             return row
@@ -210,6 +233,14 @@ class Transaction(Collection[RecordT]):
             self.run(SQL.FORGET_COUNT, **counted)
 
     # Positions
+
+    def _place(self, parent: str, following: str) -> Place | None:
+        return Place(parent, following) if self.kind.is_tree else None
+
+    def _next(self, parent: str, position: int) -> str:
+        """Return the id of the first child of ``parent`` after the position, or nothing."""
+        found = self.positions(parent, position, 1) if self.kind.is_tree else ()
+        return next((name for _, name in found), "")
 
     def _position_in_order(self, number: int) -> int:
         return number * _GAP if self.kind.is_tree else self._free_position(ROOTS, None)

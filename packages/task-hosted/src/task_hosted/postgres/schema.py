@@ -12,21 +12,24 @@ from task_hosted.postgres.dialect import translate
 
 __all__ = ["TABLES", "VERSION", "migrate", "read_role", "read_version"]
 
-TABLES: Final = ("lists", "records", "tags", "counts", "calls", "commits")
+TABLES: Final = ("lists", "records", "tags", "counts", "calls", "commits", "history")
 """The tables whose rows each belong to a tenant."""
 
-_POLICIES: Final = tuple(
-    statement
-    for table in TABLES
-    for statement in (
-        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
-        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
-        f"CREATE POLICY own_tenant ON {table} USING (tenant = current_setting('app.tenant', true))",
-    )
-)
-"""Row-level security: no statement can read or write rows of another tenant (HO-3)."""
 
-_OWN: Final = {2: _POLICIES}
+def _wall_off(*tables: str) -> list[str]:
+    """Return the statements for row-level security: none reads or writes rows of another tenant (HO-3)."""
+    return [
+        statement
+        for table in tables
+        for statement in (
+            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+            f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+            f"CREATE POLICY own_tenant ON {table} USING (tenant = current_setting('app.tenant', true))",
+        )
+    ]
+
+
+_OWN: Final = {2: _wall_off(*TABLES[:-1]), 3: _wall_off(TABLES[-1])}
 """The statements that only PostgreSQL runs, after the migration to each version."""
 
 _RACES: Final = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject, psycopg.errors.DuplicateTable)
@@ -74,7 +77,7 @@ def migrate(connection: psycopg.Connection[Any], role: str | None = None) -> tup
             connection.execute("UPDATE schema SET version = %(version)s WHERE id = 1", {"version": number})
         if role is not None:  # none of these rights bypasses row-level security
             for rights in (
-                "SELECT, INSERT, UPDATE, DELETE ON lists, records, tags, counts, calls, commits",
+                f"SELECT, INSERT, UPDATE, DELETE ON {', '.join(TABLES)}",
                 "SELECT ON schema",
             ):
                 connection.execute(sql.SQL(f"GRANT {rights} TO {{}}").format(sql.Identifier(role)))

@@ -1,0 +1,240 @@
+"""The history of a list: what each change replaced, and who made it (AG-3)."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Self
+
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+
+from task_core.models import Record
+from task_core.text import shorten
+
+__all__ = [
+    "HISTORY_DAYS",
+    "MAX_BYTES",
+    "OUTSIDE",
+    "Change",
+    "Origin",
+    "Place",
+    "Recorder",
+    "Step",
+    "current_origin",
+    "made_by",
+]
+
+HISTORY_DAYS: Final = 90.0
+"""Days for which changes are kept, unless a setting says otherwise (AG-5)."""
+
+MAX_BYTES: Final = 10_000_000
+"""Bytes of the changes of one list that are kept."""
+
+OUTSIDE: Final = "outside"
+"""The author of an edit by hand that was taken in."""
+
+_MAX_VALUE: Final = 100_000
+"""Characters of a value; of a longer one only length and digest are kept (AG-5)."""
+
+_MAX_CHANGE: Final = 1_000_000
+"""Bytes of a change; of a larger one only the ids of the first tasks are kept."""
+
+_MAX_NAMED: Final = 1_000
+"""The number of those ids."""
+
+_MAX_AUTHOR: Final = 200
+"""Characters of an author's name, which a client chooses."""
+
+JsonObject = dict[str, JsonValue]
+
+
+@dataclass
+class Origin:
+    """Who makes a change, and by what."""
+
+    by: str
+    """the client with its version, ``command line``, ``board`` or ``outside``"""
+    tool: str
+    """the tool or the command"""
+    change: "Change | None" = None
+    """the last change that it has made"""
+
+
+_ORIGIN: ContextVar[Origin | None] = ContextVar("origin", default=None)
+
+
+def current_origin() -> Origin:
+    """Return who makes the changes of this call."""
+    return _ORIGIN.get() or Origin("", "")
+
+
+@contextmanager
+def made_by(by: str, tool: str) -> Iterator[Origin]:
+    """Let every change in this block, and in what it awaits, have this origin."""
+    origin = Origin(shorten(by, _MAX_AUTHOR), tool)
+    token = _ORIGIN.set(origin)
+    try:
+        yield origin
+    finally:
+        _ORIGIN.reset(token)
+
+
+class Place(NamedTuple):
+    """A place in a tree."""
+
+    parent: str
+    """the id of the parent, or ``ROOTS``"""
+    next: str = ""
+    """the id of the next sibling, or nothing for the last place"""
+
+
+@dataclass
+class Step:
+    """One thing that a change did to one record; ``before`` and ``after`` have only the fields that differ."""
+
+    id: str
+    what: str
+    """``created``, ``changed``, ``moved`` or ``removed``"""
+    before: JsonObject = field(default_factory=dict)
+    after: JsonObject = field(default_factory=dict)
+    left: Place | None = None
+    reached: Place | None = None
+    is_cut: bool = False
+    """true if a value is too long to be kept, so that the change cannot be undone"""
+
+    @classmethod
+    def parse(cls, found: Mapping[str, Any]) -> Self:
+        """Return the step that ``render`` has rendered."""
+        places = (Place(**found[name]) if name in found else None for name in ("from", "to"))
+        before, after = found.get("before", {}), found.get("after", {})
+        return cls(found["id"], found["what"], before, after, *places, is_cut=found.get("cut", False))
+
+    def render(self) -> JsonObject:
+        """Return the step as JSON."""
+        found: JsonObject = {"id": self.id, "what": self.what}
+        for name, place in (("from", self.left), ("to", self.reached)):
+            if place is not None:
+                found[name] = place._asdict()
+        for name, values in (("before", self.before), ("after", self.after)):
+            if values:
+                found[name] = values
+        return found | ({"cut": True} if self.is_cut else {})
+
+
+@dataclass
+class Change:
+    """One change: everything that a call did, in order."""
+
+    at: int
+    """microseconds since 1970"""
+    by: str
+    tool: str
+    steps: list[Step]
+    number: int = 0
+    """rises from change to change of a list"""
+    more: int = 0
+    """steps of a large change that are not kept"""
+
+    @classmethod
+    def parse(cls, number: int, at: int, text: str | bytes) -> Self:
+        """Return the change that was kept as ``text``; ``ValueError`` means that it is none."""
+        found = from_json(text)
+        try:
+            steps = [Step.parse(step) for step in found["tasks"]]
+            return cls(at, found["by"], found["tool"], steps, number, found.get("more", 0))
+        except (KeyError, TypeError, AttributeError):
+            raise ValueError("not a change") from None
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all that it replaced is known."""
+        return bool(self.steps) and not self.more and not any(step.is_cut for step in self.steps)
+
+    def render(self) -> JsonObject:
+        """Return author, tool and steps as JSON, as they are kept."""
+        more: JsonObject = {"more": self.more} if self.more else {}
+        return {"by": self.by, "tool": self.tool, "tasks": [step.render() for step in self.steps], **more}
+
+    def to_json(self) -> bytes:
+        """Return the text that is kept; a large change loses its values, and then its last steps."""
+        data = to_json(self.render())
+        if len(data) <= _MAX_CHANGE:
+            return data
+        self.more = max(len(self.steps) - _MAX_NAMED, 0)
+        self.steps = [Step(step.id, step.what, is_cut=True) for step in self.steps[:_MAX_NAMED]]
+        return to_json(self.render())
+
+
+@dataclass
+class _Draft:
+    step: Step
+    old: Record | None
+    new: Record | None
+
+
+class Recorder:
+    """Records the steps of a change while it is made; several changes of one record's fields are one step."""
+
+    def __init__(self) -> None:
+        self._drafts: list[_Draft] = []
+        self._latest: dict[str, _Draft] = {}
+
+    def created(self, record: Record, place: Place | None) -> None:
+        """Record that ``record`` was added."""
+        self._add(Step(record.id, "created", reached=place), None, record)
+
+    def changed(self, old: Record, new: Record) -> None:
+        """Record that ``new`` took the place of ``old``."""
+        latest = self._latest.get(new.id)
+        if latest:
+            latest.new = new
+        else:
+            self._add(Step(new.id, "changed"), old, new)
+
+    def moved(self, record_id: str, left: Place, reached: Place) -> None:
+        """Record that a record was moved with everything below it."""
+        self._drafts.append(_Draft(Step(record_id, "moved", left=left, reached=reached), None, None))
+
+    def removed(self, record: Record, place: Place | None) -> None:
+        """Record that ``record``, below which there is nothing any more, was removed."""
+        self._add(Step(record.id, "removed", left=place), record, None)
+        del self._latest[record.id]
+
+    def take(self, moment: int, by: str, tool: str) -> Change | None:
+        """Return what was recorded since the last time as one change, or None if that was nothing."""
+        steps = [step for draft in self._drafts if (step := _finish(draft))]
+        self._drafts, self._latest = [], {}
+        return Change(moment, by, tool, steps) if steps else None
+
+    def _add(self, step: Step, old: Record | None, new: Record | None) -> None:
+        draft = _Draft(step, old, new)
+        self._drafts.append(draft)
+        self._latest[step.id] = draft
+
+
+def _finish(draft: _Draft) -> Step | None:
+    """Return the step with the values that it replaced, or None if they are the same."""
+    step = draft.step
+    if step.what == "moved":
+        return step
+    before, after = _values(draft.old), _values(draft.new)
+    if step.what == "changed":
+        equal = {name for name, value in before.items() if name in after and after[name] == value}
+        before, after = ({name: it for name, it in values.items() if name not in equal} for values in (before, after))
+        if not (before or after):
+            return None
+    for kept, values in ((step.before, before), (step.after, after)):
+        for name, value in values.items():
+            size = 0 if value is None or isinstance(value, (bool, int, float)) else len(to_json(value))
+            if size > _MAX_VALUE:
+                digest = hashlib.sha256(to_json(value)).hexdigest()
+                kept[name], step.is_cut = {"bytes": size, "sha256": digest}, True
+            else:
+                kept[name] = value
+    return step
+
+
+def _values(record: Record | None) -> JsonObject:
+    return from_json(record.to_json()) if record else {}

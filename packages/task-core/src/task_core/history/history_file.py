@@ -1,0 +1,212 @@
+"""The history of a document: ``NAME.history.jsonl`` beside it, one change a line, the oldest first (AG-4).
+
+The document is the authority: a line is written after it is in place, is not synced, and a damaged one is skipped.
+"""
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pydantic_core import from_json, to_json
+
+from task_core.durable import replace_file, write_new
+from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
+from task_core.history.changes import MAX_BYTES, OUTSIDE, Change
+from task_core.models import Clock, format_timestamp, from_microseconds, microseconds
+from task_core.warning_list import WarningList
+
+__all__ = ["HistoryFile", "Stamp", "append_lines"]
+
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS
+
+_SUFFIX: Final = ".history.jsonl"
+
+_END: Final = re.compile(rb'"number":(\d+),"document":\[(\d+),(\d+)\]\}\s*\Z')
+"""The end of a line: the number of the change, and the state of the document that it left."""
+
+_END_BYTES: Final = 128
+"""More than the end of a line has."""
+
+_START: Final = re.compile(rb'\{"at":"([^"]+)"')
+
+_TRIMMED_EVERY: Final = 256
+"""Changes between two looks for those that are too old."""
+
+_SLACK: Final = 1_000_000
+"""Bytes beyond the bound at which the oldest changes are dropped: not at every change."""
+
+
+class Stamp(NamedTuple):
+    """A state of a document; without a file both are 0."""
+
+    size: int
+    mtime_ns: int
+
+
+class _Last(NamedTuple):
+    number: int
+    stamp: Stamp
+
+
+@dataclass(frozen=True)
+class HistoryFile:
+    """The history of the document at ``document``; who writes it holds the lock of the document."""
+
+    document: Path
+    warnings: WarningList
+    clock: Clock
+    days: float
+    is_private: bool = True
+
+    @property
+    def path(self) -> Path:
+        """The path of the history."""
+        return self.document.with_name(self.document.name + _SUFFIX)
+
+    def describes(self, stamp: Stamp) -> bool:
+        """Return whether the last change is the one that left the document in this state."""
+        last = self._last()
+        return last is not None and last.stamp == stamp
+
+    def note_outside(self, changes: list[Change], stamp: Stamp) -> None:
+        """Add ``changes`` that were read from the document if nobody else has added them.
+
+        If there is a history, but nothing is known of the change that led to this state, that is noted.
+        """
+        last = self._last()
+        if last and last.stamp != stamp:
+            changes = changes or [Change(microseconds(self.clock()), OUTSIDE, "", [])]
+        elif last:
+            return
+        if changes:
+            self.append(changes, stamp)
+
+    def append(self, changes: list[Change], stamp: Stamp) -> None:
+        """Number and add ``changes``, which left the document in the state ``stamp``; a failure is a warning."""
+        last = self._last()
+        number = last.number if last else 0
+        lines: list[bytes] = []
+        for number, change in enumerate(changes, number + 1):  # noqa: B020 - it goes on from the last one
+            change.number = number
+            head = to_json({"at": format_timestamp(from_microseconds(change.at))})[:-1]
+            lines.append(b'%b,%b,"number":%d,"document":[%d,%d]}\n' % (head, change.to_json()[1:-1], number, *stamp))
+        try:
+            size = append_lines(self.path, b"".join(lines), fsync=False, is_private=self.is_private)
+            if size > MAX_BYTES + _SLACK or number % _TRIMMED_EVERY < len(lines):
+                self._trim()
+        except OSError as error:
+            message = f"{self.path.name} cannot be written ({describe(error)}), so the last change cannot be undone."
+            self.warnings.add("history", message)
+        else:
+            self.warnings.settle("history")
+
+    def read(self, needle: str, before: int, limit: int) -> list[Change]:
+        """Return at most ``limit`` changes with a number below ``before`` and ``needle`` in their text, newest first.
+
+        A file that cannot be read, or a line that is not a change, becomes a warning.
+        """
+        found: list[Change] = []
+        bad = 0
+        oldest = self._oldest()
+        for line in reversed(self._lines()):
+            if needle.encode() not in line:
+                continue
+            change = _parse(line)
+            bad += change is None
+            if change and change.number < before and change.at >= oldest:
+                found.append(change)
+            if len(found) == limit:
+                break
+        if bad:
+            self.warnings.add("history lines", f"{self.path.name}: {bad} lines are no changes and were skipped.")
+        return found
+
+    def _lines(self) -> list[bytes]:
+        with suppress(FileNotFoundError):
+            try:
+                return [line for line in read_file(self.path)[0].split(b"\n") if line.strip()]
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                self.warnings.add("history read", f"{self.path.name} cannot be read ({describe(error)}).")
+        return []
+
+    def _last(self) -> _Last | None:
+        """Return the number and the stamp of the last change, if there is one."""
+        end = b""
+        with suppress(OSError):
+            descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
+            try:
+                size = require_regular(os.fstat(descriptor)).st_size
+                os.lseek(descriptor, max(size - _END_BYTES, 0), os.SEEK_SET)
+                end = os.read(descriptor, _END_BYTES)
+            finally:
+                close(descriptor)
+        found = _END.search(end)
+        if end and not found:  # the last line is damaged
+            found = next(filter(None, map(_END.search, reversed(self._lines()))), None)
+        return _Last(int(found[1]), Stamp(int(found[2]), int(found[3]))) if found else None
+
+    def _oldest(self) -> int:
+        return microseconds(self.clock()) - int(self.days * 24 * 3600 * 1_000_000)
+
+    def _trim(self) -> None:
+        """Drop what is too old, and what is beyond the bound; the last change stays, for its number."""
+        data, identity = read_file(self.path)
+        lines, oldest, size = data.splitlines(keepends=True), self._oldest(), 0
+        kept: list[bytes] = []
+        for line in reversed(lines):
+            size += len(line)
+            if kept and (size > MAX_BYTES or _moment(line) < oldest):
+                break
+            kept.append(line)
+        if len(kept) < len(lines):
+            data = b"".join(reversed(kept))
+            replace_file(self.path, data, over=identity, fsync=False, is_private=self.is_private).close()
+
+
+def append_lines(path: Path, data: bytes, *, fsync: bool = True, is_private: bool = True) -> int:
+    """Append whole lines to the file at ``path``, or make that, and return its size; after an error it is unchanged.
+
+    It raises ``OSError``. A new file that is not private gets the access of its folder.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        if is_private:
+            write_new(path, data, fsync=fsync)
+            return len(data)
+        descriptor = os.open(path, _FLAGS | os.O_CREAT, 0o666)
+    try:
+        size = require_regular(os.fstat(descriptor)).st_size
+        if os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET) < size and os.read(descriptor, 1) != b"\n":
+            data = b"\n" + data  # a line cut off by a power cut must not swallow the next one
+        try:
+            write_all(descriptor, data, fsync=fsync)
+        except BaseException:  # KeyboardInterrupt too: take back half a line, then raise again
+            with suppress(OSError):
+                os.ftruncate(descriptor, size)
+            raise
+        return size + len(data)
+    finally:
+        close(descriptor)
+
+
+def _parse(line: bytes) -> Change | None:
+    try:
+        found = from_json(line)
+        return Change.parse(found["number"], microseconds(datetime.fromisoformat(found["at"])), line)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _moment(line: bytes) -> int:
+    """Return when a change was made, or 0 for a line that is none."""
+    found = _START.match(line)
+    with suppress(ValueError):
+        return microseconds(datetime.fromisoformat(found[1].decode())) if found else 0
+    return 0

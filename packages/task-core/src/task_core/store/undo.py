@@ -1,0 +1,178 @@
+"""Undoing one change: what it replaced is put back if nothing has changed there since (AG-6)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Final, Generic, Protocol
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json, to_json
+
+from task_core.errors import MAX_NAMED, TaskError, echo
+from task_core.history.changes import Change, Step
+from task_core.models import RecordT, format_timestamp
+from task_core.store.base import ROOTS
+from task_core.store.store import NEWEST, Store
+from task_core.store.transaction import Transaction
+
+__all__ = ["ChangeNotFound", "History", "NotUndone", "StoreHistory", "find_change", "undo"]
+
+_MISSING: Final = object()
+
+_GONE: Final = "the task is gone"
+
+
+class ChangeNotFound(TaskError, LookupError):
+    """The history has no change with this number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"The history has no change {number}: it may be too old. List the changes first.", {"change": number}
+        )
+
+
+class NotUndone(TaskError):
+    """Nothing was put back; ``conflicts`` has an id, perhaps a field, and what is there ``now``."""
+
+    def __init__(self, change: Change, why: str, conflicts: Iterable[dict[str, JsonValue]] = ()) -> None:
+        super().__init__(
+            f"Change {change.number} was not undone: {why}.",
+            {"change": change.number, "conflicts": [*conflicts][:MAX_NAMED]},
+        )
+
+
+class History(Protocol):
+    """The changes of a list."""
+
+    def changes(self, task_id: str = "", before: int = NEWEST, limit: int = 1) -> list[Change]:
+        """Return at most ``limit`` changes, of one task or of all, with a number below ``before``, newest first."""
+
+    def undo(self, number: int) -> list[str]:
+        """Undo the change with this number, and return the ids of its tasks, or raise ``TaskError``."""
+
+
+class StoreHistory(Generic[RecordT]):
+    """The changes of a store, which are undone by the rules of its server."""
+
+    def __init__(
+        self,
+        store: Store[RecordT],
+        *,
+        transaction: Callable[[], AbstractContextManager[Transaction[RecordT]]] | None = None,
+        settle: Callable[[Transaction[RecordT], list[str]], str] = lambda _work, _ids: "",
+    ) -> None:
+        """Undo in a ``transaction`` of the server, if it has its own.
+
+        ``settle`` makes what follows for tasks that were put back, and for those above them, and returns the rule that
+        they break, or nothing.
+        """
+        self._store = store
+        self._transaction = transaction or store.transaction
+        self._settle = settle
+        self.changes = store.history
+
+    def undo(self, number: int) -> list[str]:
+        """Undo the change with this number, and return the ids of its tasks.
+
+        Raises:
+            ChangeNotFound: there is none.
+            NotUndone: as ``undo`` says, or the tasks would break a rule of the server.
+        """
+        change = find_change(self, number)
+        with self._transaction() as work:
+            undo(work, change)
+            parents = [place.parent for step in change.steps for place in (step.left, step.reached) if place]
+            ids = list(dict.fromkeys(step.id for step in change.steps))
+            if rule := self._settle(work, [name for name in dict.fromkeys([*ids, *parents]) if name in work]):
+                raise NotUndone(change, rule)
+        return ids
+
+
+def find_change(history: History, number: int) -> Change:
+    """Return the change with this number, or raise ``ChangeNotFound``."""
+    for change in history.changes(before=number + 1):
+        if change.number == number:
+            return change
+    raise ChangeNotFound(number)
+
+
+def undo(work: Transaction[RecordT], change: Change) -> None:
+    """Put back what ``change`` replaced; what the server requires is not checked.
+
+    Raises:
+        NotUndone: something there has changed since, or not all that was replaced was kept.
+    """
+    if not change.is_whole:
+        raise NotUndone(change, "not all that it replaced was kept")
+    try:
+        conflicts = [conflict for step in reversed(change.steps) for conflict in _put_back(work, step)]
+    except ValidationError:
+        raise NotUndone(change, "what was kept of it is not valid any more") from None
+    if conflicts:
+        first = conflicts[0]
+        where = f"{first['field']} of '{echo(str(first['id']))}'" if "field" in first else f"'{echo(str(first['id']))}'"
+        now = echo(str(first["now"]))
+        raise NotUndone(change, f"something was changed since, first {where}, which is now: {now}", conflicts)
+
+
+def _put_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
+    """Undo one step, or yield what is in the way."""
+    if step.what == "removed":
+        yield from _restore(work, step)
+    elif step.id not in work:
+        yield {"id": step.id, "now": _GONE}
+    elif step.what == "moved":
+        yield from _move_back(work, step)
+    elif differing := [*_find_differing(work, step)]:
+        yield from differing
+    elif step.what == "changed":
+        values = from_json(work.get(step.id).to_json())
+        kept = {name: value for name, value in values.items() if name not in step.after}
+        work.replace(_validate(work, kept | step.before))
+    elif work.kind.is_tree and work.count_children(step.id):
+        yield {"id": step.id, "now": "it has subtasks that were added since"}
+    else:
+        work.remove(step.id)
+
+
+def _find_differing(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
+    now = from_json(work.get(step.id).to_json())
+    for name in dict.fromkeys([*step.before, *step.after]):
+        if name != work.kind.stamp and now.get(name, _MISSING) != step.after.get(name, _MISSING):
+            yield {"id": step.id, "field": name, "now": now.get(name)}
+
+
+def _restore(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
+    parent, following = step.left or (ROOTS, "")
+    if step.id in work:
+        yield {"id": step.id, "now": "there is a new task with this id"}
+    elif parent and parent not in work:
+        yield {"id": parent, "now": _GONE}
+    else:
+        work.add(_validate(work, step.before), parent, _index_before(work, parent, following))
+
+
+def _move_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
+    (parent, following), reached = step.left or (ROOTS, ""), step.reached or (ROOTS, "")
+    if work.row(step.id).parent != reached[0]:
+        yield {"id": step.id, "now": "it is below another task"}
+    elif parent and parent not in work:
+        yield {"id": parent, "now": _GONE}
+    elif parent and step.id in (parent, *(above.id for above in work.ancestors(parent))):
+        yield {"id": parent, "now": "it is below this task"}
+    else:
+        index = _index_before(work, parent, following)
+        if index is not None and parent == reached[0]:
+            index -= work.row(step.id).position < work.row(following).position  # it is not counted itself
+        work.move(step.id, parent, index)
+
+
+def _index_before(work: Transaction[RecordT], parent: str, following: str) -> int | None:
+    """Return the place of the child ``following`` of a parent; None, which is the last, if it is not there."""
+    if not following or following not in work or work.row(following).parent != parent:
+        return None
+    return work.count_children(parent, before=following)
+
+
+def _validate(work: Transaction[RecordT], values: dict[str, JsonValue]) -> RecordT:
+    stamp = {work.kind.stamp: format_timestamp(work.next_moment())} if work.kind.stamp else {}
+    return work.kind.record_type.model_validate_json(to_json({**values, **stamp}))
