@@ -129,7 +129,15 @@ def build_server(
     )
     store = finder.opened.store if finder.opened else lambda: finder.parts.store
     _add_tools(server, finder)
-    add_extra_tools(server, settings.extra_tools, store, _show, lambda: finder.parts.history)
+    add_extra_tools(
+        server,
+        settings.extra_tools,
+        store,
+        show=lambda task: shorten_texts(task, longest=LISTED_TEXT).model_dump(mode="json"),
+        find_history=lambda: finder.parts.history,
+        find_view=lambda: finder.parts.view,
+        clock=clock,
+    )
     server.offer(_make_resources(finder, store), *PROMPTS)
     if settings.is_searching:
         server.sdk.middleware.append(ClientRoots(finder.search_from, lambda _, __: True))
@@ -159,10 +167,6 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
     service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
     history = StoreHistory(store, transaction=service.transaction)
     return _Parts(service, HeartbeatView(store, archive), store, file, history)
-
-
-def _show(task: HeartbeatTask) -> JsonObject:
-    return shorten_texts(task, longest=LISTED_TEXT).model_dump(mode="json")
 
 
 def _add_tools(server: TaskServer, finder: _ListFinder) -> None:

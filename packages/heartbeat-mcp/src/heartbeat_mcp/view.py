@@ -38,6 +38,7 @@ class HeartbeatView(StoreView[HeartbeatTask]):
 
     finished = frozenset(FINISHED)
     headings = _HEADINGS
+    advice = "Start a task, or finish it, with task_update; task_list shows all."
 
     def __init__(self, store: Store[HeartbeatTask], archive: Archive) -> None:
         super().__init__(store)
@@ -54,6 +55,7 @@ class HeartbeatView(StoreView[HeartbeatTask]):
             more="\n".join(filter(None, (task.raw_reference, *task.ideas, task.result))),
             created_at=task.created_at,
             changed_at=task.updated_at,
+            remark=task.ideas[-1] if task.ideas else task.result or "",
         )
 
     @override

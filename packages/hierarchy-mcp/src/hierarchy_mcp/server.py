@@ -50,18 +50,26 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
     )
     _add_keeping_tools(server, service)
     _add_working_tools(server, service)
-    history = StoreHistory(store, settle=settle_undone)
-    add_extra_tools(server, settings.extra_tools, store, render_alone, lambda: history, is_camel_case=True)
-    server.offer(_board(store), *PROMPTS)
+    history, view = StoreHistory(store, settle=settle_undone), HierarchyView(store)
+    add_extra_tools(
+        server,
+        settings.extra_tools,
+        store,
+        show=render_alone,
+        find_history=lambda: history,
+        find_view=lambda: view,
+        clock=clock,
+        is_camel_case=True,
+    )
+    server.offer(_board(store, view), *PROMPTS)
     return server
 
 
-def _board(store: Store[HierarchyTask]) -> TaskResources:
+def _board(store: Store[HierarchyTask], view: HierarchyView) -> TaskResources:
     def trees() -> JsonObject:
         with store.read() as tasks:
             return short_trees(tasks)
 
-    view = HierarchyView(store)
     return TaskResources(
         store,
         trees,

@@ -34,6 +34,7 @@ class HierarchyView(StoreView[HierarchyTask]):
 
     finished = KIND.closed
     headings = _HEADINGS
+    advice = "Start a task with startTask, finish it with completeTask; listTasks shows all."
 
     @override
     def line(self, task: HierarchyTask, depth: int) -> Line:

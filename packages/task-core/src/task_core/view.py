@@ -11,9 +11,10 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments, echo
+from task_core.history.changes import Change
 from task_core.text import nearest
 
-__all__ = ["Action", "BoardActions", "Line", "Section", "View", "match_statuses"]
+__all__ = ["Action", "BoardActions", "Briefed", "Line", "Section", "View", "WorkState", "match_statuses"]
 
 
 class Line(NamedTuple):
@@ -37,6 +38,8 @@ class Line(NamedTuple):
     """further text that a search finds, such as the description"""
     created_at: datetime | None = None
     changed_at: datetime | None = None
+    remark: str = ""
+    """the last note on it, such as its result"""
 
     def fields(self) -> dict[str, str | int]:
         """Return what the commands write of it, by name: id, status, text, note and depth."""
@@ -78,6 +81,38 @@ class View(Protocol):
 
     def close(self) -> None:
         """Release the store."""
+
+
+class WorkState(NamedTuple):
+    """The state of the work on a list, each part in the order of work."""
+
+    active: Sequence[Line]
+    """the first tasks in progress"""
+    active_count: int
+    ready: Sequence[Line]
+    """the first tasks that can be started"""
+    counts: Mapping[str, int]
+    """tasks by status"""
+    finished: Collection[str]
+    """the statuses of tasks on which work has ended"""
+    waiting: Sequence[tuple[Line, str]] = ()
+    """the first tasks that cannot be started, each with what it waits for"""
+
+
+class Briefed(Protocol):
+    """The tasks of one server, as a brief needs them."""
+
+    advice: str
+    """which tool to call next"""
+
+    def work(self, limit: int) -> WorkState:
+        """Return the state of the work, with at most ``limit`` tasks of each sort."""
+
+    def texts(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the texts of the tasks with these ids that exist."""
+
+    def changes(self, task_id: str = "", *, limit: int) -> Sequence[Change]:
+        """Return the last changes of one task or of all, newest first."""
 
 
 def match_statuses(words: Collection[str], known: Sequence[str]) -> tuple[str, ...]:

@@ -67,9 +67,17 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
     )
     service = TaskService(store, rng or SystemRandom())
     _add_tools(server, service)
-    history = StoreHistory(store)
-    add_extra_tools(server, settings.extra_tools, store, lambda it: it.model_dump(mode="json"), lambda: history)
-    server.offer(_board(service, store), *PROMPTS)
+    history, view = StoreHistory(store), TasksView(store)
+    add_extra_tools(
+        server,
+        settings.extra_tools,
+        store,
+        show=lambda task: task.model_dump(mode="json"),
+        find_history=lambda: history,
+        find_view=lambda: view,
+        clock=clock,
+    )
+    server.offer(_board(service, store, view), *PROMPTS)
     return server
 
 
@@ -110,12 +118,11 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
         return TaskAnswer(task=service.update_task(arguments))
 
 
-def _board(service: TaskService, store: Store[StoredTask]) -> TaskResources:
+def _board(service: TaskService, store: Store[StoredTask], view: TasksView) -> TaskResources:
     def newest() -> JsonObject:
         page = service.list_tasks(ListTasksArguments(limit=MAX_LISTED))
         return render_list(page.model_dump(mode="json")["tasks"], page.total)
 
-    view = TasksView(store)
     return TaskResources(
         store,
         newest,

@@ -32,6 +32,7 @@ class TasksView(StoreView[StoredTask]):
     finished = frozenset({V1Status.DONE.value, V1Status.CANCELED.value})
     listed = Selection(descending=True)
     headings = _HEADINGS
+    advice = "Start a task, or finish it, with update_task_status; list_tasks shows all."
 
     @override
     def line(self, task: StoredTask, depth: int) -> Line:

@@ -46,6 +46,7 @@ _COMMANDS: Final = {
     "migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them",
     "install": "add this server to clients",
     "uninstall": "remove it from them",
+    "brief": "print what a new session must know",
     "history": "show what was changed, and by whom",
     "undo": "put back what a change replaced",
     "list": "show the tasks",
@@ -59,7 +60,7 @@ _STORE_COMMANDS: Final = ("restore", "export", "import", "migrate")
 """All but the first move tasks from and to a database."""
 
 _CLIENT_COMMANDS: Final = ("install", "uninstall")
-_HISTORY_COMMANDS: Final = ("history", "undo")
+_SESSION_COMMANDS: Final = ("brief", "history", "undo")
 _VIEW_COMMANDS: Final = ("list", "show", "next", "watch")
 
 
@@ -71,7 +72,7 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
     stored = _STORE_COMMANDS[: None if program.has_database else 1] if program.codec else ()
-    optioned = [*_CLIENT_COMMANDS, *(_HISTORY_COMMANDS if stored else ()), *(_VIEW_COMMANDS if program.view else ())]
+    optioned = [*_CLIENT_COMMANDS, *(_SESSION_COMMANDS if stored else ()), *(_VIEW_COMMANDS if program.view else ())]
     parser = _parser(program.name, ["serve", "doctor", *stored, *optioned])
     options = parser.parse_args(words[:1] if {*optioned}.intersection(words[:1]) else words)
     if options.help or options.version:
@@ -117,7 +118,11 @@ def _run_with_options(program: Program, command: str, words: Sequence[str]) -> i
         from task_core.cli.registration import run_install  # noqa: PLC0415 - serving does not need it
 
         return run_install(program, words)
-    if command in _HISTORY_COMMANDS:
+    if command == "brief":
+        from task_core.cli.brief_command import run_brief_command  # noqa: PLC0415 - serving does not need it
+
+        return run_brief_command(program, words)
+    if command in _SESSION_COMMANDS:
         from task_core.cli.history_commands import run_history_command  # noqa: PLC0415 - serving does not need it
 
         return run_history_command(program, words)

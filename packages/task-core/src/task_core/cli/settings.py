@@ -91,7 +91,7 @@ class ServerSettings(BaseSettings):
         return name.upper()
 
 
-EXTRA_TOOLS: Final = ("changes", "history")
+EXTRA_TOOLS: Final = ("changes", "history", "brief")
 """The sets of tools that a setting adds to any server with a store (AG-1)."""
 
 
@@ -106,7 +106,7 @@ class StoreServerSettings(ServerSettings, StoreSettings):
     task_extra_tools: str | None = Field(
         default=None,
         description="Tools to offer beside those of the server: changes (list_changes), history (task_history, "
-        "undo_change), several by comma, or all.",
+        "undo_change), brief, several by comma, or all.",
     )
 
     @field_validator("task_extra_tools", check_fields=False)  # one server has no such field

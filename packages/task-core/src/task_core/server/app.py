@@ -92,6 +92,8 @@ class TaskServer:
         """the store of the tasks, once they are offered, unless it is found later"""
         self.find_history: Callable[[], History] | None = None
         """finds the history of the tasks, if they have one"""
+        self.read_brief: Callable[[], str] | None = None
+        """returns the content of ``tasks://brief``, if that is offered"""
         self.note_call: Callable[[str, str, float], None] = _log_call
         """notes the tool, the outcome and the seconds of each call"""
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
@@ -199,7 +201,7 @@ class TaskServer:
         Clients are notified of changes in the store of ``tasks``, and of those that are reported to ``changed``. The
         event loop calls ``on_subscribers_changed`` as ``Subscriptions`` does.
         """
-        resources, offered = Resources(tasks, self.workers), Prompts(prompts)
+        resources, offered = Resources(tasks, self.workers, self.read_brief), Prompts(prompts)
         self.store = None if callable(tasks.store) else tasks.store
         self._subscriptions = subscriptions = Subscriptions(tasks.find_store, self.workers, on_subscribers_changed)
         self.sdk.middleware.append(partial(_advertise, tasks.list_tool))

@@ -12,6 +12,7 @@ from task_core.text import escape_invisible, shorten
 from task_core.view import Line, Section
 
 __all__ = [
+    "BRIEF_URI",
     "LIST_URI",
     "MAX_LISTED",
     "MAX_SUMMED",
@@ -22,6 +23,7 @@ __all__ = [
     "parse_task_uri",
     "render_list",
     "render_summary",
+    "render_text",
 ]
 
 JsonObject = dict[str, JsonValue]
@@ -31,6 +33,9 @@ LIST_URI: Final = "tasks://list"
 
 SUMMARY_URI: Final = "tasks://summary"
 """The URI of the summary, as Markdown."""
+
+BRIEF_URI: Final = "tasks://brief"
+"""The URI of the brief, as Markdown."""
 
 TASK_URI: Final = "tasks://{id}"
 """The form of a task's URI (RFC 6570): all but letters, digits, ``-``, ``.``, ``_`` and ``~`` is percent-encoded."""
@@ -82,11 +87,12 @@ def render_summary(counts: Mapping[str, int], sections: Mapping[str, Section], l
 
 
 def _line(entry: Line) -> str:
-    note = f" ({_safe(entry.note)})" if entry.note else ""
-    return f"- {_safe(entry.id)}: {_safe(entry.text)}{note}"
+    note = f" ({render_text(entry.note)})" if entry.note else ""
+    return f"- {render_text(entry.id)}: {render_text(entry.text)}{note}"
 
 
-def _safe(text: str) -> str:
+def render_text(text: str) -> str:
+    """Return the text of a task for Markdown: on one line, cut, and escaped (S3)."""
     # Cut before escaping: the text may have megabytes.
     start = " ".join(text.lstrip()[: 4 * MAX_TEXT].split())
     return _MARKUP.sub(r"\\\g<0>", shorten(escape_invisible(start), MAX_TEXT))

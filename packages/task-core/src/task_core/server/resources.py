@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskNotFound, echo
 from task_core.server.app_view import VIEW_META, VIEW_TYPE, read_view, view_uri
 from task_core.server.faults import Workers
-from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
+from task_core.server.overview import BRIEF_URI, LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
 from task_core.store.base import WatchedStore
 
 __all__ = ["Resources", "TaskResources"]
@@ -43,6 +43,14 @@ _RESOURCES: Final = (
         description="How many tasks there are in each status, which are active, and which come next.",
         mime_type=_MARKDOWN,
     ),
+)
+
+_BRIEF: Final = mcp_types.Resource(
+    uri=BRIEF_URI,
+    name="brief",
+    title="Brief",
+    description="What a new session must know: work in progress, what comes next, what changed.",
+    mime_type=_MARKDOWN,
 )
 
 _TEMPLATE: Final = mcp_types.ResourceTemplate(
@@ -77,15 +85,16 @@ class TaskResources:
 class Resources:
     """Answers the requests of the protocol about resources; failures raise ``TaskError``."""
 
-    def __init__(self, tasks: TaskResources, workers: Workers) -> None:
+    def __init__(self, tasks: TaskResources, workers: Workers, read_brief: Callable[[], str] | None = None) -> None:
         self._tasks = tasks
+        self._read_brief = read_brief
         self._workers = workers
 
     async def list(
         self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListResourcesResult:
         """Return the resources that can be read without knowing an id."""
-        return mcp_types.ListResourcesResult(resources=[*_RESOURCES])
+        return mcp_types.ListResourcesResult(resources=[*_RESOURCES, *([_BRIEF] if self._read_brief else ())])
 
     async def templates(
         self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
@@ -123,6 +132,9 @@ class Resources:
     async def _content(self, uri: str) -> mcp_types.TextResourceContents:
         if uri == SUMMARY_URI:
             text = await self._workers.run("Reading a resource", self._tasks.summary)
+            return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
+        if uri == BRIEF_URI and self._read_brief:
+            text = await self._workers.run("Reading a resource", self._read_brief)
             return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
         if (tool := self._tasks.list_tool) and uri == view_uri(tool):
             text = await self._workers.run("Reading a resource", partial(read_view, tool))

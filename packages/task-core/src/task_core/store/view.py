@@ -8,12 +8,13 @@ from typing import Final, Generic
 
 from pydantic import JsonValue
 
+from task_core.history.changes import Change
 from task_core.models import RecordT
 from task_core.store.base import ROOTS
 from task_core.store.collection import LOWEST, Collection, Node
 from task_core.store.statements import Selection
 from task_core.store.store import Store
-from task_core.view import Line, Section, match_statuses
+from task_core.view import Line, Section, WorkState, match_statuses
 
 __all__ = ["StoreView"]
 
@@ -28,6 +29,8 @@ class StoreView(ABC, Generic[RecordT]):
     """the statuses of tasks on which work has ended"""
     listed: Selection = Selection()
     """a choice of the records that are shown, and their order"""
+    advice: str = ""
+    """which tool to call next, in one sentence"""
     headings: Mapping[str, str] = {}
     """the status under each heading of a summary, in the order in which to work on them"""
 
@@ -81,6 +84,24 @@ class StoreView(ABC, Generic[RecordT]):
             return counts, {
                 title: self.section(tasks, status, counts[status], limit) for title, status in self.headings.items()
             }
+
+    def work(self, limit: int) -> WorkState:
+        """Return the state of the work, with at most ``limit`` tasks of each sort."""
+        running, waiting = self.headings.values()
+        with self._store.read() as tasks:
+            counts = self.count(tasks)
+            active = self.section(tasks, running, counts[running], limit)
+            ready = self.section(tasks, waiting, counts[waiting], limit)
+            return WorkState(active.entries, active.total, ready.entries, counts, self.finished)
+
+    def texts(self, ids: Words[str]) -> dict[str, str]:
+        """Return the texts of the tasks with these ids that exist."""
+        with self._store.read() as tasks:
+            return {name: self.line(tasks.get(name), 0).text for name in ids if name in tasks}
+
+    def changes(self, task_id: str = "", *, limit: int) -> list[Change]:
+        """Return the last changes of one task or of all, newest first."""
+        return self._store.history(task_id, limit=limit)
 
     def revision(self) -> object:
         """Return a value that differs after every change of the store."""

@@ -1,0 +1,92 @@
+"""The command ``brief``: what a new session must know, also as a client's hook takes it (AG-8, AG-10)."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from typing import Any, Final, cast
+
+from task_core.cli.chosen_list import choose_list
+from task_core.cli.program import Program
+from task_core.cli.view.plain import describe_error, tolerate_characters
+from task_core.errors import TaskError
+from task_core.models import microseconds, utc_now
+from task_core.server.brief import MAX_BYTES, MIN_BYTES, write_brief
+from task_core.view import Briefed, View
+
+__all__ = ["run_brief_command"]
+
+
+def _nested(text: str) -> str:
+    return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
+
+
+_FORMS: Final[dict[str, Callable[[str], str]]] = {
+    "claude-code": str,
+    "codex": str,
+    "copilot-cli": lambda text: json.dumps({"additionalContext": text}),
+    "cursor": lambda text: json.dumps({"additional_context": text}),
+    "gemini-cli": _nested,
+    "qwen-code": str,
+    "vscode": _nested,
+}
+"""The form in which each client puts the output of a hook into the context of its model."""
+
+
+def run_brief_command(program: Program, words: Sequence[str]) -> int:
+    """Print the brief, and return the exit code: of a hook always 0, because a broken list must not break a session.
+
+    It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
+    """
+    options = _parser(program.name).parse_args(words[1:])
+    tolerate_characters(sys.stdout)
+    if not options.hook:
+        return _print(program, options)
+    with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123 - a device
+        try:
+            _print(program, options)
+        except BaseException:  # noqa: BLE001 - whatever it is, the session must start
+            return 0
+    return 0
+
+
+def _print(program: Program, options: argparse.Namespace) -> int:
+    settings, origin, _ = choose_list(program, options.client)
+    if origin:
+        sys.stderr.write(f"{origin}.\n")
+    view: View = cast("Any", program.view)(settings)
+    try:
+        briefed = cast("Briefed", view)
+        now = microseconds(utc_now())
+        text = write_brief(briefed, now, since=options.since, limit=options.max_bytes)
+    except TaskError as error:
+        sys.stderr.write(f"{program.name} brief: {describe_error(error)}\n")
+        return 1
+    finally:
+        view.close()
+    if options.hook and text:
+        sys.stdout.write(_FORMS[options.hook](text))
+    elif not options.hook:
+        sys.stdout.write(text or f"There are no tasks. {briefed.advice}\n")
+    return 0
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    about = "Print what a new session must know: work in progress, what comes next, what changed."
+    parser = argparse.ArgumentParser(prog=f"{name} brief", description=about)
+    parser.add_argument("--max-bytes", type=_bound, default=MAX_BYTES, help="the most to print (default: %(default)s)")
+    since = "the number of a change, or a duration such as 12h or 7d; default: 24h"
+    parser.add_argument("--since", metavar="CHANGE|DURATION", help=since)
+    hook = "print it as this client's hook for the start of a session takes it, and nothing if there are no tasks"
+    parser.add_argument("--hook", choices=[*_FORMS], metavar="CLIENT", help=f"{hook}: {', '.join(_FORMS)}")
+    which = "use the list of this client; doctor shows those that have the server"
+    parser.add_argument("--client", default="", metavar="CLIENT", help=which)
+    return parser
+
+
+def _bound(text: str) -> int:
+    if not (text.isdecimal() and int(text) >= MIN_BYTES):
+        raise argparse.ArgumentTypeError(f"give a number of bytes from {MIN_BYTES} on")
+    return int(text)
