@@ -105,6 +105,10 @@ _AGENT: Final = {
     "PE-18": "an error names the arguments there are and where one belongs; a status may be written another way",
 }
 
+_SESSIONS: Final = {
+    "AG-8": "a brief of a few thousand bytes has all that a new session must know; as a tool, a resource and a command",
+}
+
 _DEPLOYMENT: Final = {
     "HO-9": "one command starts a whole deployment from packages, another stops it; the files for containers are valid",
     "HO-10": "no loss of a machine loses or doubles a change that was acknowledged, or makes one that was refused",
@@ -465,6 +469,7 @@ _SOURCES: Final = {
     "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
     "spec: people, the agent's side": _AGENT,
+    "spec: agents": _SESSIONS,
     "spec: hosted, deployment": _DEPLOYMENT,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,

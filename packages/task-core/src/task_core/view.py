@@ -91,6 +91,7 @@ class WorkState(NamedTuple):
     active_count: int
     ready: Sequence[Line]
     """the first tasks that can be started"""
+    ready_count: int
     counts: Mapping[str, int]
     """tasks by status"""
     finished: Collection[str]

@@ -110,7 +110,7 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     counts = ", ".join(f"{count} {what}" for what, count in rest.items())
     sections = [
         _Section("In progress", [_describe(line, _started(starts[line.id])) for line in own], work.active_count),
-        _Section("Next", [_describe(line, f"({render_text(line.note)})" if line.note else "") for line in work.ready]),
+        _Section("Next", [_describe(line, _noted(line.note)) for line in work.ready], work.ready_count),
         _Section("Waiting", [_describe(line, f"for {render_text(why)}") for line, why in work.waiting]),
         _Section(
             f"Changed {start.words}",
@@ -144,6 +144,10 @@ def _fit(sections: Iterable[_Section], end: list[str], limit: int) -> str:
 def _describe(line: Line, note: str) -> str:
     more = f' Last note: "{render_text(line.remark)}"' if line.remark else ""
     return f'- {escape_invisible(line.id)}: "{render_text(line.text)}"{f" {note}" if note else ""}{more}'
+
+
+def _noted(note: str) -> str:
+    return f"({render_text(note)})" if note else ""
 
 
 def _started(start: Change | None) -> str:

@@ -65,7 +65,7 @@ class Database(ABC):
                 work.run(SQL.PURGE_LONG_HISTORY, limit=MAX_BYTES)
                 self._kept = 0
 
-    def changes_made(
+    def find_changes(
         self, records: Collection[Any], needle: str, before: int, limit: int, clock: Clock
     ) -> list[Change]:
         """Return the last changes below the number ``before`` with ``needle`` in their text, newest first."""

@@ -92,7 +92,7 @@ class StoreView(ABC, Generic[RecordT]):
             counts = self.count(tasks)
             active = self.section(tasks, running, counts[running], limit)
             ready = self.section(tasks, waiting, counts[waiting], limit)
-            return WorkState(active.entries, active.total, ready.entries, counts, self.finished)
+            return WorkState(active.entries, active.total, ready.entries, ready.total, counts, self.finished)
 
     def texts(self, ids: Words[str]) -> dict[str, str]:
         """Return the texts of the tasks with these ids that exist."""
