@@ -148,7 +148,11 @@ async def test_the_resource_is_there_with_the_set_and_only_with_it(agent: Agent,
 async def test_a_note_of_a_running_task_is_repeated_and_a_reopened_task_is_named(tmp_path: Path) -> None:
     server = build_heartbeat(HeartbeatSettings(heartbeat_file_path=tmp_path / "HEARTBEAT.md", task_extra_tools="brief"))
     task = (await call_tool(server, "task_create", {"raw_user_request": "Look"}))["id"]
-    for updates in ({"status": "Complete", "result": "seen"}, {"status": "Running", "ideas": ["go *on*"]}):
+    steps: list[dict[str, JsonValue]] = [
+        {"status": "Complete", "result": "seen"},
+        {"status": "Running", "ideas": ["go *on*"]},
+    ]
+    for updates in steps:
         await call_tool(server, "task_update", {"task_id": task, "updates": updates})
     brief = (await call_tool(server, "brief", {}))["brief"]
     assert r'Last note: "go \*on\*"' in brief

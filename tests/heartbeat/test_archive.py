@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.archive import Archive, ArchiveFile, append_lines
+from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.models import KIND, HeartbeatStatus, HeartbeatTask
+from task_core.history.history_file import append_lines
 from task_core.store import MemoryDatabase, Selection, Store
 from task_core.warning_list import WarningList
 from tests.core.faults import Fault, watched
@@ -235,7 +236,7 @@ def test_anything_but_a_file_in_place_of_the_archive_keeps_nobody_waiting(tmp_pa
     with pytest.raises(OSError, match="not a regular file"):
         move(archive, finished("cool-apple"))
     with pytest.raises(OSError, match=r"not a regular file|No such device"):
-        append_lines(tmp_path / "archive.jsonl", b"{}\n")
+        append_lines(tmp_path / "archive.jsonl", lambda _: b"{}\n")
 
 
 @pytest.mark.requirement("S4")
@@ -254,7 +255,7 @@ def test_what_could_not_be_appended_whole_is_taken_back(tmp_path: Path, step: st
     path = tmp_path / "archive.jsonl"
     path.write_bytes(b"before\n")
     with watched(Fault(1, 28, for_good=True), {step}), pytest.raises(OSError, match="No space left"):
-        append_lines(path, b"after\n")
+        append_lines(path, lambda _: b"after\n")
     assert path.read_bytes() == b"before\n"
 
 

@@ -1,10 +1,8 @@
 """The archive: finished tasks that the clean-up moved out of the list (HB-7, EN-19)."""
 
-import os
 import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,14 +11,14 @@ from pydantic_core import from_json
 from typing_extensions import override
 
 from heartbeat_mcp.models import ARCHIVED, HeartbeatTask
-from task_core.durable import write_new
 from task_core.errors import TaskNotFound
-from task_core.files import NEW_FLAGS, close, describe, require_regular, write_all
+from task_core.files import describe, require_regular
+from task_core.history.history_file import append_lines
 from task_core.store import Collection, Transaction
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["Archive", "ArchiveFile", "append_lines", "mark_archived"]
+__all__ = ["Archive", "ArchiveFile", "mark_archived"]
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it."""
@@ -118,7 +116,8 @@ class ArchiveFile(Archive):
         # After a failed save, the next one moves the same tasks again; their lines are in the file already.
         every = [task.to_json() for task in tasks]
         if lines := [line for line in every if line not in self._appended]:
-            append_lines(self._path, b"".join(line + b"\n" for line in lines), fsync=self._fsync)
+            data = b"".join(line + b"\n" for line in lines)
+            append_lines(self._path, lambda _: data, fsync=self._fsync)
         self._appended = {*every}
         for task in tasks:
             work.remove(task.id)
@@ -172,27 +171,6 @@ def _parse(line: bytes) -> HeartbeatTask | None:
         return HeartbeatTask.model_validate_json(line)
     except ValidationError:
         return None
-
-
-def append_lines(path: Path, data: bytes, *, fsync: bool = True) -> None:
-    """Append whole lines to the file at ``path``, or make that, and sync it; after an ``OSError`` it is unchanged."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
-    except FileNotFoundError:
-        write_new(path, data, fsync=fsync)
-        return
-    try:
-        size = require_regular(os.fstat(descriptor)).st_size
-        if os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET) < size and os.read(descriptor, 1) != b"\n":
-            data = b"\n" + data  # a line cut off by a power cut must not swallow the next one
-        try:
-            write_all(descriptor, data, fsync=fsync)
-        except BaseException:  # KeyboardInterrupt too: take back half a line, then raise again
-            with suppress(OSError):
-                os.ftruncate(descriptor, size)
-            raise
-    finally:
-        close(descriptor)
 
 
 def _read_id(line: bytes) -> str:

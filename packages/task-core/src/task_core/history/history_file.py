@@ -5,13 +5,14 @@ The document is the authority: a line is written after it is in place, is not sy
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from task_core.durable import replace_file, write_new
 from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
@@ -87,16 +88,20 @@ class HistoryFile:
 
     def append(self, changes: list[Change], stamp: Stamp) -> None:
         """Number and add ``changes``, which left the document in the state ``stamp``; a failure is a warning."""
-        last = self._last()
-        number = last.number if last else 0
-        lines: list[bytes] = []
-        for number, change in enumerate(changes, number + 1):  # noqa: B020 - it goes on from the last one
-            change.number = number
-            head = to_json({"at": format_timestamp(from_microseconds(change.at))})[:-1]
-            lines.append(b'%b,%b,"number":%d,"document":[%d,%d]}\n' % (head, change.to_json()[1:-1], number, *stamp))
+
+        def make_lines(end: bytes) -> bytes:
+            last = self._parse_end(end)
+            lines: list[bytes] = []
+            for number, change in enumerate(changes, last.number + 1 if last else 1):
+                change.number = number
+                head = b'{"at":"%b",' % format_timestamp(from_microseconds(change.at)).encode()
+                text = change.to_json()[1:-1]
+                lines.append(b'%b%b,"number":%d,"document":[%d,%d]}\n' % (head, text, number, *stamp))
+            return b"".join(lines)
+
         try:
-            size = append_lines(self.path, b"".join(lines), fsync=False, is_private=self.is_private)
-            if size > MAX_BYTES + _SLACK or number % _TRIMMED_EVERY < len(lines):
+            size = append_lines(self.path, make_lines, fsync=False, is_private=self.is_private)
+            if size > MAX_BYTES + _SLACK or changes[-1].number % _TRIMMED_EVERY < len(changes):
                 self._trim()
         except OSError as error:
             message = f"{self.path.name} cannot be written ({describe(error)}), so the last change cannot be undone."
@@ -136,16 +141,18 @@ class HistoryFile:
         return []
 
     def _last(self) -> _Last | None:
-        """Return the number and the stamp of the last change, if there is one."""
         end = b""
         with suppress(OSError):
             descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
             try:
                 size = require_regular(os.fstat(descriptor)).st_size
-                os.lseek(descriptor, max(size - _END_BYTES, 0), os.SEEK_SET)
-                end = os.read(descriptor, _END_BYTES)
+                end = _read_end(descriptor, size)
             finally:
                 close(descriptor)
+        return self._parse_end(end)
+
+    def _parse_end(self, end: bytes) -> _Last | None:
+        """Return the number and the stamp of the last change, if there is one, from the last bytes of the file."""
         found = _END.search(end)
         if end and not found:  # the last line is damaged
             found = next(filter(None, map(_END.search, reversed(self._lines()))), None)
@@ -169,22 +176,26 @@ class HistoryFile:
             replace_file(self.path, data, over=identity, fsync=False, is_private=self.is_private).close()
 
 
-def append_lines(path: Path, data: bytes, *, fsync: bool = True, is_private: bool = True) -> int:
-    """Append whole lines to the file at ``path``, or make that, and return its size; after an error it is unchanged.
+def append_lines(path: Path, make: Callable[[bytes], bytes], *, fsync: bool = True, is_private: bool = True) -> int:
+    """Append to the file at ``path``, or to a new one, and return its size; after an error it is unchanged.
 
-    It raises ``OSError``. A new file that is not private gets the access of its folder.
+    ``make`` returns the whole lines to append, given the last bytes of the file. A new file that is not private gets
+    the access of its folder. It raises ``OSError``.
     """
     try:
         descriptor = os.open(path, _FLAGS)
     except FileNotFoundError:
+        data = make(b"")
         if is_private:
             write_new(path, data, fsync=fsync)
-            return len(data)
-        descriptor = os.open(path, _FLAGS | os.O_CREAT, 0o666)
+        else:
+            replace_file(path, data, over=None, fsync=fsync, is_private=False).close()
+        return len(data)
     try:
         size = require_regular(os.fstat(descriptor)).st_size
-        if os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET) < size and os.read(descriptor, 1) != b"\n":
-            data = b"\n" + data  # a line cut off by a power cut must not swallow the next one
+        end = _read_end(descriptor, size)
+        # A line cut off by a power cut must not swallow the next one.
+        data = (b"\n" if end and not end.endswith(b"\n") else b"") + make(end)
         try:
             write_all(descriptor, data, fsync=fsync)
         except BaseException:  # KeyboardInterrupt too: take back half a line, then raise again
@@ -194,6 +205,11 @@ def append_lines(path: Path, data: bytes, *, fsync: bool = True, is_private: boo
         return size + len(data)
     finally:
         close(descriptor)
+
+
+def _read_end(descriptor: int, size: int) -> bytes:
+    os.lseek(descriptor, max(size - _END_BYTES, 0), os.SEEK_SET)
+    return os.read(descriptor, _END_BYTES)
 
 
 def _parse(line: bytes) -> Change | None:
