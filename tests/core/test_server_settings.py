@@ -75,7 +75,7 @@ def test_an_empty_variable_counts_as_not_set(environment: pytest.MonkeyPatch) ->
         ("TASK_LOCK_TIMEOUT", "nan", "Input should be a finite number"),
         ("TASK_LOCK_TIMEOUT", "soon", "Input should be a valid number, unable to parse string as a number"),
         ("DAYS", "-1", "Input should be greater than or equal to 0"),
-        ("TASK_EXTRA_TOOLS", "news", "Input should be 'changes'"),
+        ("TASK_EXTRA_TOOLS", "changes, news", "there is no set 'news' of tools"),
     ],
 )
 def test_a_bad_value_is_refused_with_its_name_and_what_was_expected(
@@ -123,6 +123,7 @@ def test_each_variable_is_described_with_its_default() -> None:
         ("TASK_STORE", "not set"),
         ("TASK_TENANT", "not set"),
         ("TASK_FSYNC", "default true"),
+        ("TASK_HISTORY_DAYS", "default 90"),
         ("TASK_LOCK_TIMEOUT", "default 10"),
         ("LOG_LEVEL", "default WARNING"),
         ("TASK_EXTRA_TOOLS", "not set"),
