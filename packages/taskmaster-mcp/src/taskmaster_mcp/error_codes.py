@@ -6,6 +6,7 @@ from typing import Final
 from task_core import errors
 from task_core.errors import TaskError
 from task_core.server.faults import AnswerForm, render_error
+from task_core.store.undo import ChangeNotFound, NotUndone
 from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, SubtaskNotFound, TaskmasterError
 from taskmaster_mcp.toolsets import ALIASES, SETS, describe_set, name_sets
 
@@ -23,6 +24,8 @@ REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
     errors.StoreNewer: (CORE, "INVALID_TASKS_FILE"),
     errors.StoreUnreadable: (CORE, "STORE_UNREADABLE"),
     errors.StoreWriteFailed: (CORE, "STORE_WRITE_FAILED"),
+    ChangeNotFound: (CORE, "CHANGE_NOT_FOUND"),
+    NotUndone: (CORE, "NOT_UNDONE"),
     SubtaskNotFound: (CORE, "SUBTASK_NOT_FOUND"),
     errors.TaskNotFound: (CORE, "TASK_NOT_FOUND"),
     errors.UnknownPrompt: (INPUT, ""),

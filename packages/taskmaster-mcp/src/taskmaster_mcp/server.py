@@ -7,10 +7,13 @@ from typing import Final
 
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
+from task_core.server.brief_tool import add_brief_tool
 from task_core.server.client_roots import ClientRoots
 from task_core.server.resources import TaskResources
+from task_core.server.task_history import add_history_tools
 from task_core.warning_list import WarningList
 from taskmaster_mcp.direct.registry import ProjectRegistry
+from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.error_codes import make_form
 from taskmaster_mcp.prompts import PROMPTS
 from taskmaster_mcp.settings import TaskmasterSettings
@@ -54,7 +57,12 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
     for alias, name in ALIASES.items():
         if name in offered:
             server.alias(alias, name)
+    server.find_history = lambda: ProjectHistory(registry)
+    if "history" in settings.extra_tools:
+        add_history_tools(server, server.find_history)
     view = TaskmasterView(registry)
+    if "brief" in settings.extra_tools:
+        add_brief_tool(server, lambda: view, clock)
     shown = TaskResources(
         view.store, view.list_short, view.task_without_scores, view.summarize, view.ids, list_tool="get_tasks"
     )

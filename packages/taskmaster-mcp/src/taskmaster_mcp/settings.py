@@ -28,8 +28,8 @@ class TaskmasterSettings(StoreServerSettings):
     # The tasks are in the file of the project, and nowhere else.
     task_store: ClassVar[None] = None  # pyrefly: ignore  # this is a field no longer
     task_tenant: ClassVar[str] = ""  # pyrefly: ignore  # nor is this
-    task_extra_tools: ClassVar[None] = None  # pyrefly: ignore  # nor is this
 
+    extra_sets = ("history", "brief")
     task_master_tools: Annotated[
         str, Field(description="Tools to offer: core, standard, all, or names of tools by comma.")
     ] = "core"

@@ -10,15 +10,17 @@ from typing import Final
 from pydantic import JsonValue
 
 from task_core.errors import TaskError
+from task_core.history.changes import Change
 from task_core.models import utc_now
 from task_core.server.overview import MAX_LISTED, JsonObject, render_list, render_summary
-from task_core.view import Action, BoardActions, Line, Section, View, match_statuses
+from task_core.view import Action, BoardActions, Line, Section, View, WorkState, match_statuses
 from task_core.warning_list import WarningList
 from taskmaster_mcp.core.items import PRIORITIES, ProjectItem, TagTasks
-from taskmaster_mcp.core.selection import choose_next
+from taskmaster_mcp.core.selection import choose_next, find_waiting, list_ready
 from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
+from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
 
@@ -68,6 +70,31 @@ class TaskmasterView:
         """Return the id of the task or subtask that ``next_task`` chooses, or None."""
         item = choose_next(self._read())
         return item.id if item else None
+
+    @property
+    def advice(self) -> str:
+        """Which tool to call next, in one sentence."""
+        return Target(self._registry).advise("Call next_task, and set_task_status to start or finish it.")
+
+    def work(self, limit: int) -> WorkState:
+        """Return the state of the work, with at most ``limit`` items of each sort."""
+        tasks = self._read()
+        active = [_line(item) for item in tasks.items if item.status == "in-progress"]
+        ready = [_line(item) for item in list_ready(tasks) if item.status == "pending"]
+        waiting = [(_line(item), ", ".join(names)) for item, names in find_waiting(tasks)]
+        counts = Counter(item.status for item in tasks.tasks)
+        return WorkState(active[:limit], len(active), ready[:limit], len(ready), counts, self.finished, waiting[:limit])
+
+    def texts(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the titles of the tasks with these ids, each ``TAG:ID``, that exist in the tag."""
+        target = Target(self._registry)
+        index = target.tasks().index()
+        found = {name: index.get(name.removeprefix(f"{target.tag}:")) for name in ids}
+        return {name: item.title for name, item in found.items() if item}
+
+    def changes(self, task_id: str = "", *, limit: int) -> list[Change]:
+        """Return the last changes of one task or of all, newest first."""
+        return ProjectHistory(self._registry).changes(task_id, limit=limit)
 
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks, and of which tag is shown."""

@@ -91,10 +91,6 @@ class ServerSettings(BaseSettings):
         return name.upper()
 
 
-EXTRA_TOOLS: Final = ("changes", "history", "brief")
-"""The sets of tools that a setting adds to any server with a store (AG-1)."""
-
-
 class StoreServerSettings(ServerSettings, StoreSettings):
     """Settings that every server with a store takes from its environment."""
 
@@ -103,30 +99,33 @@ class StoreServerSettings(ServerSettings, StoreSettings):
     personal: ClassVar[frozenset[str]] = frozenset()
     """Settings that name files of one user, which a server for many users cannot have (HO-1)."""
 
+    extra_sets: ClassVar[Sequence[str]] = ("changes", "history", "brief")
+    """The sets of tools that the following setting adds (AG-1)."""
+
     task_extra_tools: str | None = Field(
         default=None,
         description="Tools to offer beside those of the server: changes (list_changes), history (task_history, "
         "undo_change), brief, several by comma, or all.",
     )
 
-    @field_validator("task_extra_tools", check_fields=False)  # one server has no such field
+    @field_validator("task_extra_tools")
     @classmethod
     def _check_extra_tools(cls, words: str | None) -> str | None:
-        _find_sets(words)
+        cls._find_sets(words)
         return words
 
     @property
     def extra_tools(self) -> frozenset[str]:
         """The sets of tools to offer beside those of the server."""
-        return _find_sets(self.task_extra_tools)
+        return self._find_sets(self.task_extra_tools)
 
-
-def _find_sets(words: str | None) -> frozenset[str]:
-    """Return the sets of tools that ``words`` name, or raise ``ValueError``."""
-    chosen = frozenset(filter(None, map(str.strip, (words or "").lower().split(","))))
-    if unknown := sorted(chosen - {*EXTRA_TOOLS, "all"}):
-        raise ValueError(f"there is no set '{unknown[0]}' of tools")
-    return frozenset(EXTRA_TOOLS) if "all" in chosen else chosen
+    @classmethod
+    def _find_sets(cls, words: str | None) -> frozenset[str]:
+        """Return the sets of tools that ``words`` name, or raise ``ValueError``."""
+        chosen = frozenset(filter(None, map(str.strip, (words or "").lower().split(","))))
+        if unknown := sorted(chosen - {*cls.extra_sets, "all"}):
+            raise ValueError(f"there is no set '{unknown[0]}' of tools")
+        return frozenset(cls.extra_sets) if "all" in chosen else chosen
 
 
 def load_settings(

@@ -24,6 +24,7 @@ __all__ = [
     "Step",
     "current_origin",
     "made_by",
+    "needle_of",
 ]
 
 HISTORY_DAYS: Final = 90.0
@@ -111,6 +112,21 @@ class Step:
         before, after = found.get("before", {}), found.get("after", {})
         return cls(found["id"], found["what"], before, after, *places, is_cut=found.get("cut", False))
 
+    def replacing(self, before: JsonObject, after: JsonObject) -> Self | None:
+        """Return this step, from these values to those, or None if it changes a record that stays as it is."""
+        equal = {name for name, value in before.items() if name in after and after[name] == value}
+        for kept, values in ((self.before, before), (self.after, after)):
+            for name in values if self.what != "changed" else [it for it in values if it not in equal]:
+                kept[name] = self._keep(values[name])
+        return self if self.what != "changed" or self.before or self.after else None
+
+    def _keep(self, value: JsonValue) -> JsonValue:
+        size = len(to_json(value)) if isinstance(value, (str, list, dict)) else 0
+        if size <= _MAX_VALUE:
+            return value
+        self.is_cut = True
+        return {"bytes": size, "sha256": hashlib.sha256(to_json(value)).hexdigest()}
+
     def render(self) -> JsonObject:
         """Return the step as JSON."""
         found: JsonObject = {"id": self.id, "what": self.what}
@@ -167,6 +183,11 @@ class Change:
         return to_json(self.render())
 
 
+def needle_of(task_id: str) -> str:
+    """Return a part of the text of every change of a task; nothing, which is in every text, for no task."""
+    return f'{{"id":{to_json(task_id).decode()},"what":' if task_id else ""
+
+
 @dataclass
 class _Draft:
     step: Step
@@ -217,23 +238,7 @@ class Recorder:
 def _finish(draft: _Draft) -> Step | None:
     """Return the step with the values that it replaced, or None if they are the same."""
     step = draft.step
-    if step.what == "moved":
-        return step
-    before, after = _values(draft.old), _values(draft.new)
-    if step.what == "changed":
-        equal = {name for name, value in before.items() if name in after and after[name] == value}
-        before, after = ({name: it for name, it in values.items() if name not in equal} for values in (before, after))
-        if not (before or after):
-            return None
-    for kept, values in ((step.before, before), (step.after, after)):
-        for name, value in values.items():
-            size = 0 if value is None or isinstance(value, (bool, int, float)) else len(to_json(value))
-            if size > _MAX_VALUE:
-                digest = hashlib.sha256(to_json(value)).hexdigest()
-                kept[name], step.is_cut = {"bytes": size, "sha256": digest}, True
-            else:
-                kept[name] = value
-    return step
+    return step if step.what == "moved" else step.replacing(_values(draft.old), _values(draft.new))
 
 
 def _values(record: Record | None) -> JsonObject:

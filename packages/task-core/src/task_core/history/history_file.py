@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from task_core.durable import replace_file, write_new
 from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
-from task_core.history.changes import MAX_BYTES, OUTSIDE, Change
+from task_core.history.changes import MAX_BYTES, OUTSIDE, Change, needle_of
 from task_core.models import Clock, format_timestamp, from_microseconds, microseconds
 from task_core.warning_list import WarningList
 
@@ -109,16 +109,17 @@ class HistoryFile:
         else:
             self.warnings.settle("history")
 
-    def read(self, needle: str, before: int, limit: int) -> list[Change]:
-        """Return at most ``limit`` changes with a number below ``before`` and ``needle`` in their text, newest first.
+    def find(self, task_id: str, before: int, limit: int) -> list[Change]:
+        """Return at most ``limit`` changes, of one task or of all, with a number below ``before``, newest first.
 
         A file that cannot be read, or a line that is not a change, becomes a warning.
         """
         found: list[Change] = []
+        needle = needle_of(task_id).encode()
         bad = 0
         oldest = self._oldest()
         for line in reversed(self._lines()):
-            if needle.encode() not in line:
+            if needle not in line:
                 continue
             change = _parse(line)
             bad += change is None

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from task_core.errors import StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.files import Wait
-from task_core.history.changes import MAX_BYTES, Change
+from task_core.history.changes import MAX_BYTES, Change, needle_of
 from task_core.models import DAY_SECONDS, Clock, microseconds
 from task_core.store.collection import Collection, Session
 from task_core.store.migrations import MIGRATIONS
@@ -66,10 +66,12 @@ class Database(ABC):
                 self._kept = 0
 
     def find_changes(
-        self, records: Collection[Any], needle: str, before: int, limit: int, clock: Clock
+        self, records: Collection[Any], task_id: str, before: int, limit: int, clock: Clock
     ) -> list[Change]:
-        """Return the last changes below the number ``before`` with ``needle`` in their text, newest first."""
-        found = records.run(SQL.HISTORY, needle=needle, before=before, limit=limit, oldest=self._oldest(clock))
+        """Return the last changes below the number ``before``, of one task or of all, newest first."""
+        found = records.run(
+            SQL.HISTORY, needle=needle_of(task_id), before=before, limit=limit, oldest=self._oldest(clock)
+        )
         return [Change.parse(*values) for values in found]
 
     def _oldest(self, clock: Clock) -> int:

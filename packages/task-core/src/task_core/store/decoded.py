@@ -12,7 +12,7 @@ from task_core.models import RecordT
 from task_core.store.base import ROOTS
 from task_core.store.transaction import Transaction
 
-__all__ = ["Decoded"]
+__all__ = ["Decoded", "find_rising"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _place_children(work: Transaction[RecordT], parent: str, wanted: list[str], 
     """Make ``wanted`` the first children of ``parent`` in this order, adding and moving as few as possible."""
     present = work.child_ids(parent)
     places = {name: place for place, name in enumerate(present)}
-    staying = _find_rising(places, wanted)
+    staying = find_rising(places, wanted)
     last = -1
     for name in wanted:
         if name in staying:
@@ -92,7 +92,7 @@ def _place_children(work: Transaction[RecordT], parent: str, wanted: list[str], 
             work.add(records[name], parent, last if last < len(present) - 1 else None)
 
 
-def _find_rising(places: Mapping[str, int], names: list[str]) -> set[str]:
+def find_rising(places: Mapping[str, int], names: list[str]) -> set[str]:
     """Return the most of ``names`` whose places rise: the longest increasing subsequence, by patience sorting."""
     tops: list[int] = []
     ends: list[str] = []

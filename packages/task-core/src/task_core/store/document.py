@@ -87,9 +87,9 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
 
     @override
     def find_changes(
-        self, records: Collection[Any], needle: str, before: int, limit: int, clock: Clock
+        self, records: Collection[Any], task_id: str, before: int, limit: int, clock: Clock
     ) -> list[Change]:
-        return self._history.read(needle, before, limit)
+        return self._history.find(task_id, before, limit)
 
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:

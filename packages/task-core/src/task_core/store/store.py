@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import Final, Generic
 
-from pydantic_core import to_json
-
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
 from task_core.files import LOCK_SECONDS, Wait
 from task_core.history.changes import Change
@@ -176,9 +174,8 @@ class Store(Generic[RecordT]):
 
     def history(self, task_id: str = "", before: int = NEWEST, limit: int = 1) -> list[Change]:
         """Return at most ``limit`` changes, of one task or of all, with a number below ``before``, newest first."""
-        needle = f'{{"id":{to_json(task_id).decode()},"what":' if task_id else ""
         with self.read() as records:
-            return self._database.find_changes(records, needle, before, limit, self._clock)
+            return self._database.find_changes(records, task_id, before, limit, self._clock)
 
     def can_answer_now(self) -> bool:
         """Return whether ``read`` would neither wait nor read a whole document now."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 
-__all__ = ["choose_next", "describe_next_step", "find_blocked"]
+__all__ = ["choose_next", "describe_next_step", "find_blocked", "find_waiting", "list_ready"]
 
 _OPEN: Final = ("pending", "in-progress")
 """The statuses of what can be worked on."""
@@ -16,24 +16,30 @@ _MAX_BLOCKED: Final = 5
 
 def choose_next(tasks: TagTasks) -> ProjectItem | None:
     """Return the item to work on next: a subtask of a task in progress, else a task; None if nothing is ready."""
+    return next(iter(list_ready(tasks)), None)
+
+
+def list_ready(tasks: TagTasks) -> list[ProjectItem]:
+    """Return what can be worked on, most urgent first: subtasks of tasks in progress if there are any, else tasks."""
     index = tasks.index()
     within = [subtask for task in tasks.tasks if task.status == "in-progress" for subtask in task.subtasks]
     for candidates in (within, tasks.tasks):
         ready = [item for item in candidates if item.status in _OPEN and not _waits_for(item, index)]
         if ready:
-            return min(ready, key=_order)
-    return None
+            return sorted(ready, key=_order)
+    return []
+
+
+def find_waiting(tasks: TagTasks) -> list[tuple[ProjectItem, list[str]]]:
+    """Return the open items that wait for others, each with the ids of what it waits for."""
+    index = tasks.index()
+    found = [(item, _waits_for(item, index)) for item in tasks.items if item.status in _OPEN]
+    return [(item, names) for item, names in found if names]
 
 
 def find_blocked(tasks: TagTasks) -> list[JsonObject]:
     """Return open items that wait for others, at most five, each with what it waits for."""
-    index = tasks.index()
-    found: list[JsonObject] = []
-    for item in tasks.items:
-        waits_for = _waits_for(item, index)
-        if waits_for and item.status in _OPEN and len(found) < _MAX_BLOCKED:
-            found.append({"id": item.id, "waitsFor": [*waits_for]})
-    return found
+    return [{"id": item.id, "waitsFor": [*names]} for item, names in find_waiting(tasks)[:_MAX_BLOCKED]]
 
 
 def describe_next_step(item: ProjectItem | None) -> str:

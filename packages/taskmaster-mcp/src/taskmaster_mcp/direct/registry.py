@@ -75,9 +75,15 @@ class ProjectRegistry:
 
     def _open(self, root: Path, path: Path) -> Project:
         settings = self.settings
-        fsync, seconds = settings.task_fsync, settings.task_lock_timeout
-        store = TagStore(path, self.warnings, self.clock, fsync=fsync, lock_seconds=seconds)
-        project = Project(ProjectFiles(root, fsync=fsync), path, store, self.warnings, self.clock)
+        store = TagStore(
+            path,
+            self.warnings,
+            self.clock,
+            fsync=settings.task_fsync,
+            lock_seconds=settings.task_lock_timeout,
+            history_days=settings.task_history_days,
+        )
+        project = Project(ProjectFiles(root, fsync=settings.task_fsync), path, store, self.warnings, self.clock)
         self._in_use.add(project)
         return project
 

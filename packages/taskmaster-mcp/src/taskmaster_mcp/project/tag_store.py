@@ -12,10 +12,13 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import StoreLocked
 from task_core.files import Wait
-from task_core.models import Clock, Record
+from task_core.history.changes import OUTSIDE, Change, Step, current_origin
+from task_core.history.history_file import HistoryFile
+from task_core.models import Clock, Record, microseconds
 from task_core.store.base import Changes, Kind
 from task_core.warning_list import WarningList
 from taskmaster_mcp.codec import CODEC, TagDocument
+from taskmaster_mcp.project.tag_history import compare
 
 __all__ = ["TagStore"]
 
@@ -29,13 +32,28 @@ class TagStore:
     kind: Kind[Any] = _KIND
 
     def __init__(
-        self, path: Path, warnings: WarningList, clock: Clock, *, fsync: bool = True, lock_seconds: float
+        self,
+        path: Path,
+        warnings: WarningList,
+        clock: Clock,
+        *,
+        fsync: bool = True,
+        lock_seconds: float,
+        history_days: float = 0,
     ) -> None:
-        """Wait at most ``lock_seconds`` for other transactions and other processes."""
+        """Wait at most ``lock_seconds`` for other transactions and other processes; 0 ``history_days`` keep none."""
         self.check: Callable[[TagDocument], None] = lambda _: None
         """called when a transaction begins; an error that it raises ends it"""
         self._file = LockedFile(path, CODEC, warnings, clock, fsync=fsync)
         self._lock_seconds = lock_seconds
+        self._warnings = warnings
+        self._clock = clock
+        self._history_days = history_days
+        self._outside: list[Change] = []
+        """changes that were read, and that another process may have noted"""
+        self._is_noted = False
+        """true if the history tells of everything that was read"""
+        self._is_loaded = False
         self._turn = threading.Lock()
         self._document = TagDocument()
         self._id = secrets.token_hex(6)
@@ -61,11 +79,16 @@ class TagStore:
         try:
             self._file.begin(wait, self._take)
             try:
+                if self._history_days and not self._is_noted:
+                    self.history.note_outside(self._outside, self._file.stamp)
+                    self._outside, self._is_noted = [], True
                 work = replace(self._document, members={**self._document.members}, token=self.token)
                 self.check(work)
                 yield work
                 if self._differs(work):
+                    steps = compare(self._document, work) if self._history_days else []
                     self._file.replace(work.data)
+                    self._note(steps)
                     self._show(work)
             finally:
                 self._file.end()
@@ -82,8 +105,27 @@ class TagStore:
         """Give up every wait for another process, now and later."""
         self._file.give_up()
 
+    @property
+    def history(self) -> HistoryFile:
+        """The history beside the file."""
+        path = self._file.path
+        return HistoryFile(path, self._warnings, self._clock, self._history_days, is_private=CODEC.is_private)
+
+    def _note(self, steps: list[Step]) -> None:
+        if steps:
+            origin = current_origin()
+            origin.change = Change(microseconds(self._clock()), origin.by, origin.tool, steps)
+            self.history.append([origin.change], self._file.stamp)
+
     def _take(self, source: Source | None) -> None:
-        self._show(CODEC.read(source))
+        new = CODEC.read(source)
+        if self._history_days and self._is_loaded:
+            if self._outside and self.history.describes(self._file.stamp):
+                self._outside = []  # other servers have made these changes, and noted them
+            if steps := compare(self._document, new):
+                self._outside.append(Change(microseconds(self._clock()), OUTSIDE, "", steps))
+        self._is_loaded, self._is_noted = True, False
+        self._show(new)
 
     def _show(self, new: TagDocument) -> None:
         if self._differs(new):
