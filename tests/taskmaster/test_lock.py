@@ -245,4 +245,5 @@ async def test_an_edit_that_lands_at_the_rename_stays_and_the_call_is_made_on_to
     project.write({name: project.document[name] for name in ("master", "beta")})
     await project.call("set_task_status", id="8", status="done")
     assert [*project.document] == ["master", "beta"]
-    assert sorted(path.name for path in project.path.parent.iterdir()) == ["tasks.json", "tasks.json.bak"]
+    names = sorted(path.name for path in project.path.parent.iterdir())
+    assert names == ["tasks.json", "tasks.json.bak", "tasks.json.history.jsonl"]

@@ -29,6 +29,9 @@ _SUFFIX: Final = ".history.jsonl"
 _END: Final = re.compile(rb'"number":(\d+),"document":\[(\d+),(\d+)\]\}\s*\Z')
 """The end of a line: the number of the change, and the state of the document that it left."""
 
+_NO_CHANGE: Final = re.compile(rb'\{"number":')
+"""The start of a line that only has the end."""
+
 _END_BYTES: Final = 128
 """More than the end of a line has."""
 
@@ -87,12 +90,18 @@ class HistoryFile:
             self.append(changes, stamp)
 
     def append(self, changes: list[Change], stamp: Stamp) -> None:
-        """Number and add ``changes``, which left the document in the state ``stamp``; a failure is a warning."""
+        """Number and add ``changes``, which left the document in the state ``stamp``; a failure is a warning.
+
+        Without changes only the state is noted: the server has changed something beside the tasks.
+        """
+        if not (changes or self.path.exists()):
+            return
 
         def make_lines(end: bytes) -> bytes:
             last = self._parse_end(end)
-            lines: list[bytes] = []
-            for number, change in enumerate(changes, last.number + 1 if last else 1):
+            before = last.number if last else 0
+            lines = [] if changes else [b'{"number":%d,"document":[%d,%d]}\n' % (before, *stamp)]
+            for number, change in enumerate(changes, before + 1):
                 change.number = number
                 head = b'{"at":"%b",' % format_timestamp(from_microseconds(change.at)).encode()
                 text = change.to_json()[1:-1]
@@ -101,7 +110,7 @@ class HistoryFile:
 
         try:
             size = append_lines(self.path, make_lines, fsync=False, is_private=self.is_private)
-            if size > MAX_BYTES + _SLACK or changes[-1].number % _TRIMMED_EVERY < len(changes):
+            if size > MAX_BYTES + _SLACK or any(change.number % _TRIMMED_EVERY == 0 for change in changes):
                 self._trim()
         except OSError as error:
             message = f"{self.path.name} cannot be written ({describe(error)}), so the last change cannot be undone."
@@ -119,7 +128,7 @@ class HistoryFile:
         bad = 0
         oldest = self._oldest()
         for line in reversed(self._lines()):
-            if needle not in line:
+            if needle not in line or _NO_CHANGE.match(line):
                 continue
             change = _parse(line)
             bad += change is None

@@ -76,9 +76,6 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     @override
     def begin(self, wait: Wait) -> Connection:
         self._file.begin(wait, self._take)
-        if self.history_days and not self._is_noted:
-            self._history.note_outside(self._outside, self._file.stamp)
-            self._outside, self._is_noted = [], True
         return super().begin(wait)
 
     @override
@@ -94,8 +91,11 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:
         blocks = self._changed_blocks(records, changed)
+        if self.history_days and not self._is_noted:
+            self._history.note_outside(self._outside, self._file.stamp)
+            self._outside, self._is_noted = [], True
         self._file.replace(self._codec.document(blocks, records.fields))
-        if self._changes:
+        if self.history_days:
             self._history.append(self._changes, self._file.stamp)
         self._note(())  # the save has corrected whatever was reported
         self._blocks = blocks

@@ -1,6 +1,6 @@
 """Undoing one change: what it replaced is put back if nothing has changed there since (AG-6)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Generic, Protocol
 
@@ -13,6 +13,7 @@ from task_core.models import RecordT, format_timestamp
 from task_core.store.base import ROOTS
 from task_core.store.store import NEWEST, Store
 from task_core.store.transaction import Transaction
+from task_core.text import end_sentence
 
 __all__ = ["ChangeNotFound", "History", "NotUndone", "StoreHistory", "find_change", "undo"]
 
@@ -33,10 +34,15 @@ class ChangeNotFound(TaskError, LookupError):
 class NotUndone(TaskError):
     """Nothing was put back; ``conflicts`` has an id, perhaps a field, and what is there ``now``."""
 
-    def __init__(self, change: Change, why: str, conflicts: Iterable[dict[str, JsonValue]] = ()) -> None:
+    def __init__(self, change: Change, why: str = "", conflicts: Sequence[Mapping[str, JsonValue]] = ()) -> None:
+        """Without a reason, it is that something was changed since: the first of the conflicts."""
+        if not why and conflicts:
+            first = {name: echo(str(value)) for name, value in conflicts[0].items()}
+            what = f"{first['field']} of '{first['id']}'" if "field" in first else f"'{first['id']}'"
+            why = f"something was changed since, first {what}, which is now: {first['now']}"
         super().__init__(
-            f"Change {change.number} was not undone: {why}.",
-            {"change": change.number, "conflicts": [*conflicts][:MAX_NAMED]},
+            end_sentence(f"Change {change.number} was not undone: {why}"),
+            {"change": change.number, "conflicts": [dict(conflict) for conflict in conflicts[:MAX_NAMED]]},
         )
 
 
@@ -108,10 +114,7 @@ def undo(work: Transaction[RecordT], change: Change) -> None:
     except ValidationError:
         raise NotUndone(change, "what was kept of it is not valid any more") from None
     if conflicts:
-        first = conflicts[0]
-        where = f"{first['field']} of '{echo(str(first['id']))}'" if "field" in first else f"'{echo(str(first['id']))}'"
-        now = echo(str(first["now"]))
-        raise NotUndone(change, f"something was changed since, first {where}, which is now: {now}", conflicts)
+        raise NotUndone(change, conflicts=conflicts)
 
 
 def _put_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:

@@ -141,7 +141,7 @@ def undo(
         found = _put_tag_back(tags, step, key, places) if not name else _put_task_back(tags, step, key, name)
         conflicts += [{"id": step.id, **conflict} for conflict in found]
     if conflicts:
-        raise NotUndone(change, "something was changed since", conflicts)
+        raise NotUndone(change, conflicts=conflicts)
     for key in touched:
         if key in tags:
             own, tasks = tags[key]

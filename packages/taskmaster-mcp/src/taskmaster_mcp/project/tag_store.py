@@ -79,14 +79,11 @@ class TagStore:
         try:
             self._file.begin(wait, self._take)
             try:
-                if self._history_days and not self._is_noted:
-                    self.history.note_outside(self._outside, self._file.stamp)
-                    self._outside, self._is_noted = [], True
                 work = replace(self._document, members={**self._document.members}, token=self.token)
                 self.check(work)
                 yield work
                 if self._differs(work):
-                    steps = compare(self._document, work) if self._history_days else []
+                    steps = self._compare(work) if self._history_days else []
                     self._file.replace(work.data)
                     self._note(steps)
                     self._show(work)
@@ -111,11 +108,20 @@ class TagStore:
         path = self._file.path
         return HistoryFile(path, self._warnings, self._clock, self._history_days, is_private=CODEC.is_private)
 
+    def _compare(self, work: TagDocument) -> list[Step]:
+        """Return what the transaction changes, once the history tells of what was changed elsewhere."""
+        if not self._is_noted:
+            self.history.note_outside(self._outside, self._file.stamp)
+            self._outside, self._is_noted = [], True
+        return compare(self._document, work)
+
     def _note(self, steps: list[Step]) -> None:
-        if steps:
+        """Add the change of a transaction to the history."""
+        if self._history_days:
             origin = current_origin()
-            origin.change = Change(microseconds(self._clock()), origin.by, origin.tool, steps)
-            self.history.append([origin.change], self._file.stamp)
+            change = Change(microseconds(self._clock()), origin.by, origin.tool, steps)
+            origin.change = change if steps else origin.change
+            self.history.append([change] if steps else [], self._file.stamp)
 
     def _take(self, source: Source | None) -> None:
         new = CODEC.read(source)
