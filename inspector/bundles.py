@@ -134,7 +134,7 @@ def add_cases(report: Report, manifest: Manifest) -> None:
         found = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
         report.case("mcpb unpack", "exit 0", answer, just_the_files_of_the_bundle=found == manifest.files)
         report.case("uv sync", "exit 0", _run(_uv(), "sync", "--quiet", "--directory", str(unpacked)))
-        answer = _installed(manifest, unpacked).run("--method", "tools/list")
+        answer = _installed(manifest, unpacked).run("tools/list")
         report.case("tools/list", "exit 0", answer, as_in_the_manifest=_tools(answer) == manifest.tools)
 
 

@@ -1,6 +1,6 @@
 """Run the tools of ``cortex-mcp`` through the MCP Inspector, in both eras, over a program that stands in for ``ctx``.
 
-Each call starts a new server. Prints one table and returns a non-zero exit code when a case fails.
+Prints one table and returns a non-zero exit code when a case fails.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tests.servers import program_of
 RECORD: Final = program_of("cortex")
 
 
-def call_all(report: Report, inspector: Inspector) -> None:
-    """[CX-85] [CX-88] Every tool answers with the object of ``ctx``."""
-    answer = inspector.run("--method", "tools/list", "--strict")
+def list_tools(report: Report, inspector: Inspector) -> None:
+    """[CX-85] The schemas of all tools are portable."""
+    answer = inspector.run("tools/list", "--strict")
     tools = member(answer.json, "tools")
     names = [str(member(tool, "name")) for tool in (tools if isinstance(tools, list) else ())]
     report.case(
@@ -33,6 +33,10 @@ def call_all(report: Report, inspector: Inspector) -> None:
         no_finding="Issue:" not in answer.log,
         every_tool_is_called_below=sorted(names) == sorted(RECORD.calls),
     )
+
+
+def call_all(report: Report, inspector: Inspector) -> None:
+    """[CX-85] [CX-88] Every tool answers with the object of ``ctx``."""
     for tool, arguments in RECORD.calls.items():
         answer = inspector.call_exactly(tool, arguments)
         report.case(f"tools/call {tool}", "exit 0", answer, of_ctx=member(answer.result, "success") is True)
@@ -56,8 +60,8 @@ def refuse(report: Report, inspector: Inspector, ctx: CtxFixture) -> None:
 def read(report: Report, inspector: Inspector) -> None:
     """[CX-91] Resources and prompts."""
     for uri in ("tasks://list", "tasks://summary", "tasks://42"):
-        report.case(f"resources/read {uri}", "exit 0", inspector.run("--method", "resources/read", "--uri", uri))
-    report.case("prompts/get next", "exit 0", inspector.run("--method", "prompts/get", "--prompt-name", "next"))
+        report.case(f"resources/read {uri}", "exit 0", inspector.run("resources/read", "--uri", uri))
+    report.case("prompts/get next", "exit 0", inspector.run("prompts/get", "--prompt-name", "next"))
 
 
 def add_cases(report: Report, era: str) -> None:
@@ -65,9 +69,11 @@ def add_cases(report: Report, era: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ctx = CtxFixture(Path(folder).resolve())
         inspector = Inspector([server_command(RECORD.command)], RECORD.environment(ctx.folder), era)
-        call_all(report, inspector)
-        read(report, inspector)
-        refuse(report, inspector, ctx)
+        list_tools(report, inspector)
+        with inspector.connected():
+            call_all(report, inspector)
+            read(report, inspector)
+            refuse(report, inspector, ctx)
 
 
 PARTS: Final = [Part(f"{RECORD.command}, its tools, {era}", partial(add_cases, era=era)) for era in ERAS]

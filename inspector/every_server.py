@@ -34,13 +34,14 @@ def _add_cases(report: Report, record: ServerRecord, era: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         inspector = Inspector([server_command(record.command)], record.environment(Path(folder).resolve()), era)
         _list(report, inspector, record)
-        _call_all(report, inspector, record)
+        with inspector.connected():
+            _call_all(report, inspector, record)
         for kind, tool in {"read": record.list, "write": record.create}.items():
             _load(report, inspector, kind, tool, record.calls[tool])
 
 
 def _list(report: Report, inspector: Inspector, record: ServerRecord) -> None:
-    answer = inspector.run("--method", "tools/list", "--strict")
+    answer = inspector.run("tools/list", "--strict")
     tools = member(answer.json, "tools")
     names = {member(tool, "name") for tool in tools} if isinstance(tools, list) else set()
     report.case(

@@ -1,6 +1,6 @@
 """Run the cases of the requirements, section 5.3, against the installed ``heartbeat-mcp`` through the MCP Inspector.
 
-Each call starts a new server, so that every second call is a restart too. Prints one table and returns a
+Cases about restarts start a server for each call, other groups of cases one for all. Prints one table and returns a
 non-zero exit code when a case fails.
 """
 
@@ -89,7 +89,7 @@ def listed(answer: Answer) -> list[object]:
 def connection(report: Report, folder: Folder) -> None:
     """5.3, 1: the server starts, and says what it lacks."""
     server = folder.server()
-    answer = server.run("--method", "initialize")
+    answer = server.run("initialize")
     report.case(
         "1 connect", "exit 0", answer, names_itself=member(answer.json, "serverInfo", "name") == "heartbeat-mcp"
     )
@@ -98,9 +98,8 @@ def connection(report: Report, folder: Folder) -> None:
     report.case("1 call where no list is named or found", "exit 5 NoHeartbeatFile", answer, says_so=named)
 
 
-def create(report: Report, folder: Folder) -> str:
+def create(report: Report, folder: Folder, server: Inspector) -> str:
     """5.3, 3: create, and no key twice; return the id of the task."""
-    server = folder.server()
     given = ["raw_user_request=实现用户登录功能", "raw_reference=/docs/auth.md", 'ideas=["使用JWT", "添加验证码"]']
     answer = server.call("task_create", *given)
     task_id = text_of(answer, "id")
@@ -140,9 +139,8 @@ def create(report: Report, folder: Folder) -> str:
     return task_id
 
 
-def update(report: Report, folder: Folder, task_id: str) -> None:
+def update(report: Report, folder: Folder, server: Inspector, task_id: str) -> None:
     """5.3, 4: several fields at once, appended ideas, read-only fields, the end of a task."""
-    server = folder.server()
     created = folder.stored[task_id]
     answer = server.call(
         "task_update", f"task_id={task_id}", 'updates={"status": "Running", "ideas": ["第一步", "第二步"]}'
@@ -174,9 +172,8 @@ def update(report: Report, folder: Folder, task_id: str) -> None:
     report.case("4 key twice in updates", "exit 5 DuplicateKey", answer, unchanged=folder.bytes == before)
 
 
-def read(report: Report, folder: Folder, task_id: str) -> None:
+def read(report: Report, folder: Folder, server: Inspector, task_id: str) -> None:
     """5.3, 5, and the end of 4: what is listed before and after a task is complete."""
-    server = folder.server()
     answer = server.call("task_list")
     report.case("5.1 task_list", "exit 0", answer, only_the_active=listed(answer) == [task_id])
     answer = server.call("task_update", f"task_id={task_id}", 'updates={"status": "Complete", "result": "完成"}')
@@ -252,9 +249,8 @@ def restart(report: Report, folder: Folder) -> None:
     )
 
 
-def errors(report: Report, folder: Folder) -> None:
-    """5.3, 8 and 7 (paths): what is refused, and how."""
-    server = folder.server()
+def errors(report: Report, folder: Folder, server: Inspector) -> None:
+    """5.3, 8: what is refused, and how."""
     task_id = text_of(server.call("task_create", "raw_user_request=测试任务"), "id")
     before = folder.bytes
     for tool, more in {"task_update": ('updates={"status": "Running"}',), "task_get": ()}.items():
@@ -278,11 +274,6 @@ def errors(report: Report, folder: Folder) -> None:
     )
     answer = server.call("task_no_such_tool")
     report.case("8 unknown tool", "exit 5", answer, unchanged=folder.bytes == before)
-    confined = folder.server(WORKSPACE_PATH=str(folder.file.parent))
-    answer = confined.call("task_create", "raw_user_request=x", "raw_reference=../outside.md")
-    report.case(
-        "sec. 7 path outside the workspace", "exit 5 PathOutsideWorkspace", answer, unchanged=folder.bytes == before
-    )
     answer = server.call("task_update", f"task_id={task_id}", 'updates={"invalid_field": "value"}')
     report.case(
         "8.2 unknown field becomes an extra field",
@@ -292,18 +283,35 @@ def errors(report: Report, folder: Folder) -> None:
     )
 
 
+def confine(report: Report, folder: Folder) -> None:
+    """Section 7: a path outside the workspace is refused."""
+    before = folder.bytes
+    confined = folder.server(WORKSPACE_PATH=str(folder.file.parent))
+    answer = confined.call("task_create", "raw_user_request=x", "raw_reference=../outside.md")
+    report.case(
+        "sec. 7 path outside the workspace", "exit 5 PathOutsideWorkspace", answer, unchanged=folder.bytes == before
+    )
+
+
 def conformance(report: Report) -> None:
     """Run every case in folders of their own."""
     with tempfile.TemporaryDirectory() as name:
         top = Path(name).resolve()
         folder = Folder(top / "one")
         connection(report, folder)
-        task_id = create(report, folder)
-        update(report, folder, task_id)
-        read(report, folder, task_id)
+        server = folder.server()
+        with server.connected():
+            task_id = create(report, folder, server)
+        with server.connected():
+            update(report, folder, server, task_id)
+            read(report, folder, server, task_id)
         clean(report, Folder(top / "two"))
         restart(report, Folder(top / "three"))
-        errors(report, Folder(top / "four"))
+        folder = Folder(top / "four")
+        server = folder.server()
+        with server.connected():
+            errors(report, folder, server)
+        confine(report, folder)
 
 
 PARTS: Final = [Part("heartbeat-mcp", conformance)]

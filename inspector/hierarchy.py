@@ -1,6 +1,6 @@
 """Work a whole project through with the installed ``hierarchy-mcp``, called through the MCP Inspector.
 
-Each call starts a new server, so that every second call is a restart too. Prints one table and returns a
+Each group of cases has a server of its own, and each step of the work a new one. Prints one table and returns a
 non-zero exit code when a case fails.
 """
 
@@ -119,6 +119,10 @@ def read(report: Report, board: Board) -> None:
         its_subtasks=ids(found(answer, "tasks")) == ["prepare", "build", "publish"],
         nested_once=found(answer, "tasks", 1, "tasks", 0, "subtask_count") == 0,
     )
+
+
+def read_again(report: Report, board: Board) -> None:
+    """[HI-2] A restart changes nothing."""
     before = board.file.read_bytes()
     again = board.call("listTasks")
     report.case("listTasks after a restart", "exit 0", again, unchanged=board.file.read_bytes() == before)
@@ -285,16 +289,17 @@ def _levels(task: object) -> int:
 def settings(report: Report, folder: Path, era: str) -> None:
     """Strict roots, memory without a file, and a setting that cannot be."""
     board = Board(folder, era, ROOT_ORDER="strict")
-    for name in ("first", "second"):
-        board.call("createTask", f"name={name}", f"id={name}")
-    _refused(report, board, "strict roots", "ExecutionOrder", "startTask", {"id": "second"})
+    with board.connected():
+        for name in ("first", "second"):
+            board.call("createTask", f"name={name}", f"id={name}")
+        _refused(report, board, "strict roots", "ExecutionOrder", "startTask", {"id": "second"})
     memory = Inspector([server_command("hierarchy-mcp")], {})
-    answer = memory.run("--method", "tools/call", "--tool-name", "createTask", "--tool-arg", "name=x")
+    answer = memory.run("tools/call", "--tool-name", "createTask", "--tool-arg", "name=x")
     report.case("memory, createTask", "exit 0", answer)
-    answer = memory.run("--method", "tools/call", "--tool-name", "listTasks")
+    answer = memory.run("tools/call", "--tool-name", "listTasks")
     report.case("memory, after a restart", "exit 0", answer, empty=answer.result == {"tasks": ids(None)})
     server = Inspector([server_command("hierarchy-mcp")], {"ROOT_ORDER": "loose"})
-    answer = server.run("--method", "tools/list")
+    answer = server.run("tools/list")
     report.case("a setting that cannot be", "exit 1", answer, says_so="ROOT_ORDER" in answer.log)
 
 
@@ -309,13 +314,17 @@ def conformance(report: Report) -> None:
     """Run every case in the newer era, in folders of its own; every_server.py calls each tool in both."""
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         board = Board(Path(one).resolve(), "modern")
-        create(report, board)
-        read(report, board)
-        order(report, board)
+        with board.connected():
+            create(report, board)
+            read(report, board)
+        read_again(report, board)
+        with board.connected():
+            order(report, board)
         work_through(report, board)
-        change(report, board)
-        errors(report, board)
-        deep(report, board)
+        with board.connected():
+            change(report, board)
+            errors(report, board)
+            deep(report, board)
         settings(report, Path(two).resolve(), "modern")
 
 

@@ -1,6 +1,6 @@
 """Run the tools of the specification against the installed ``taskmaster-mcp`` through the MCP Inspector.
 
-Each call starts a new server, so that every second call is a restart too. The project has the layout in which Task
+Each group of cases has a server of its own. The project has the layout in which Task
 Master writes it.
 """
 
@@ -173,7 +173,8 @@ def _add_cases(report: Report) -> None:
         workspace = Workspace(Path(name).resolve(), "modern")
         for step in (read, change, plan, refuse):
             workspace.write()
-            step(report, workspace)
+            with workspace.connected():
+                step(report, workspace)
 
 
 PARTS: Final = [Part("taskmaster-mcp by the specification", _add_cases)]

@@ -1,6 +1,6 @@
 """Run the tools of the specification against the installed ``tasks-v1-mcp`` through the MCP Inspector.
 
-Each call starts a new server, so that every second call is a restart too. Prints one table and returns a
+Each group of cases has a server of its own, so that the tasks outlast restarts too. Prints one table and returns a
 non-zero exit code when a case fails.
 """
 
@@ -107,7 +107,7 @@ def create(report: Report, inspector: StoreInspector) -> str:
 
 
 def read(report: Report, inspector: StoreInspector, task_id: str) -> None:
-    """[V1-2] [V1-4] List with filters and orders, page by page over restarts, and get one task."""
+    """[V1-2] [V1-4] List with filters and orders, and get one task."""
     whole = inspector.call("get_task", f"id={task_id}")
     report.case("get_task", "exit 0", whole, whole_task=_keys(task_of(whole)) == FIELDS)
     answer = inspector.call("list_tasks")
@@ -131,6 +131,10 @@ def read(report: Report, inspector: StoreInspector, task_id: str) -> None:
     for arguments, expected in lists.items():
         answer = inspector.call("list_tasks", *arguments)
         report.case(f"list_tasks {' '.join(arguments)}", "exit 0", answer, as_expected=listed(answer) == expected)
+
+
+def page(report: Report, inspector: StoreInspector) -> None:
+    """[V1-4] List page by page, with a restart before every call."""
     first = inspector.call("list_tasks", "limit=1")
     inspector.call("create_task", "title=later")
     second = inspector.call("list_tasks", "limit=1", f"cursor={member(first.result, 'next_cursor')}")
@@ -249,7 +253,7 @@ def _refused(report: Report, inspector: StoreInspector, name: str, code: str, to
 def settings(report: Report) -> None:
     """A setting that cannot be is refused at once, with its name."""
     server = Inspector([server_command("tasks-v1-mcp")], {"TASKS_FILE_PATH": "tasks.json"})
-    answer = server.run("--method", "tools/list")
+    answer = server.run("tools/list")
     report.case("path that is not absolute", "exit 1", answer, says_so="TASKS_FILE_PATH" in answer.log)
 
 
@@ -257,11 +261,16 @@ def conformance(report: Report) -> None:
     """Run every case in the newer era, in a folder of its own; every_server.py calls each tool in both."""
     with tempfile.TemporaryDirectory() as name:
         inspector = StoreInspector(Path(name).resolve() / "made by the server", "modern")
-        task_id = create(report, inspector)
-        read(report, inspector, task_id)
-        move(report, inspector, task_id)
-        update(report, inspector, task_id)
-        errors(report, inspector, task_id)
+        with inspector.connected():
+            task_id = create(report, inspector)
+        with inspector.connected():
+            read(report, inspector, task_id)
+        page(report, inspector)
+        with inspector.connected():
+            move(report, inspector, task_id)
+            update(report, inspector, task_id)
+        with inspector.connected():
+            errors(report, inspector, task_id)
     settings(report)
 
 
