@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.cookiejar import CookieJar
 from importlib.metadata import distributions
@@ -227,19 +228,24 @@ def check_removed(name: str) -> None:
     print(f"{name}: removed, it leaves nothing")
 
 
+def check_alone(names: tuple[str, ...]) -> None:
+    """Install a package from its wheel into an environment of its own, check it there, and remove it."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(UV, "venv", "--quiet", "--python", sys.executable, folder)
+        python = Path(folder, "bin", "python")
+        # All by path: a name alone would also be looked up in the index, where it may be somebody else's.
+        wheels = [next(ROOT.glob(f"dist/{name.replace('-', '_')}-*.whl")) for name in names]
+        run(UV, "pip", "install", "--quiet", "--python", python, *wheels)
+        run(UV, "pip", "check", "--quiet", "--python", python)
+        run(python, "-m", MODULE, "installed", names[-1])
+        run(UV, "pip", "uninstall", "--quiet", "--python", python, *names)
+        run(python, "-m", MODULE, "removed", names[-1])
+
+
 def check_all() -> None:
-    """Install each package from its wheel into an environment of its own, check it there, and remove it."""
-    for names in TOGETHER:
-        with tempfile.TemporaryDirectory() as folder:
-            run(UV, "venv", "--quiet", "--python", sys.executable, folder)
-            python = Path(folder, "bin", "python")
-            # All by path: a name alone would also be looked up in the index, where it may be somebody else's.
-            wheels = [next(ROOT.glob(f"dist/{name.replace('-', '_')}-*.whl")) for name in names]
-            run(UV, "pip", "install", "--quiet", "--python", python, *wheels)
-            run(UV, "pip", "check", "--quiet", "--python", python)
-            run(python, "-m", MODULE, "installed", names[-1])
-            run(UV, "pip", "uninstall", "--quiet", "--python", python, *names)
-            run(python, "-m", MODULE, "removed", names[-1])
+    """Check every package, as many at a time as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        list(workers.map(check_alone, TOGETHER))
 
 
 def run(*command: str | Path) -> None:
