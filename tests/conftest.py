@@ -19,6 +19,15 @@ settings.register_profile("untimed", parent=settings.default, deadline=None)
 settings.load_profile("untimed")
 
 
+# What the tests of all folders make when they are collected stays, so looking for garbage in it is in vain.
+gc.set_threshold(20_000)
+
+
+def pytest_collection_finish() -> None:
+    """Spare what is there before the first test every later search for garbage."""
+    gc.freeze()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers; `tests/requirements.py` holds the ids that one of them may name."""
     config.addinivalue_line("markers", "requirement(*ids): the requirements that this test shows")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -26,10 +25,10 @@ TAKEN_BACK_IN_VAIN: Final = "could not be undone"
 Refusal = StoreWriteFailed | StoreUnreadable | StoreLocked
 
 
-def check_faults(act: Act, folder: Path, codes: Sequence[int], *, for_good: bool) -> None:
-    """Let call 1, 2, 3, and so on of the act fail, with ``codes`` in turn, until a run passes without a fault."""
+def check_faults(act: Act, folder: Path, codes: Sequence[int], numbers: Iterable[int], *, for_good: bool) -> None:
+    """Let each call of the act with one of the numbers fail, with ``codes`` in turn, until a run has no such call."""
     ends = Ends.of(act, folder)
-    for number in count(1):
+    for number in numbers:
         lay_out(folder, ends.files)
         bench, run = act.begin(folder)
         fault = Fault(number, codes[number % len(codes)], for_good)
