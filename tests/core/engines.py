@@ -17,6 +17,7 @@ from task_core.document_file.source import Source
 from task_core.models import Clock, Columns, Record, utc_now
 from task_core.store import Codec, Kind, ListCodec, MemoryDatabase, Selection, Store
 from task_core.store.collection import Node
+from task_core.store.database import Database
 from task_core.store.decoded import Decoded
 from task_core.store.document import DocumentDatabase
 from task_core.store.sqlite import SqliteDatabase
@@ -125,19 +126,22 @@ class Engine:
         clock: Clock = utc_now,
         lock_seconds: float = 60,
         fsync: bool = False,
+        history_days: float = 0,
+        warnings: WarningList | None = None,
     ) -> Store[Card]:
         """Return a store as a process of its own would open it; one in memory is always a new one."""
         path = self.path(folder)
+        database: Database = MemoryDatabase()
         if self.name == "postgresql":
             from task_hosted.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
 
             tenant = f"{folder} {tenant}"  # each test has tenants of its own
-            shared = PostgresDatabase(store_pool(), tenant, codec.kind.name, lock_seconds=lock_seconds)
-            return Store(shared, codec.kind, tenant=tenant, clock=clock, lock_seconds=lock_seconds)
-        if self.name == "json":
-            document = DocumentDatabase(path, codec, WarningList(), clock, fsync=fsync)
-            return Store(document, codec.kind, clock=clock, lock_seconds=lock_seconds)
-        database = SqliteDatabase(path, fsync=fsync) if self.is_lasting else MemoryDatabase()
+            database = PostgresDatabase(store_pool(), tenant, codec.kind.name, lock_seconds=lock_seconds)
+        elif self.name == "json":
+            database = DocumentDatabase(path, codec, warnings or WarningList(), clock, fsync=fsync)
+        elif self.is_lasting:
+            database = SqliteDatabase(path, fsync=fsync)
+        database.history_days = history_days
         return Store(database, codec.kind, tenant=tenant, clock=clock, lock_seconds=lock_seconds)
 
 

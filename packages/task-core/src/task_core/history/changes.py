@@ -121,11 +121,11 @@ class Step:
         return self if self.what != "changed" or self.before or self.after else None
 
     def _keep(self, value: JsonValue) -> JsonValue:
-        size = len(to_json(value)) if isinstance(value, (str, list, dict)) else 0
-        if size <= _MAX_VALUE:
+        text = value if isinstance(value, str) else to_json(value).decode() if value else ""
+        if len(text) <= _MAX_VALUE:
             return value
         self.is_cut = True
-        return {"bytes": size, "sha256": hashlib.sha256(to_json(value)).hexdigest()}
+        return {"characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
     def render(self) -> JsonObject:
         """Return the step as JSON."""
