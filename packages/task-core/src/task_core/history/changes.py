@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Self
+from functools import cache
+from typing import Any, Final, Literal, NamedTuple, NotRequired, Self
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 from pydantic_core import from_json, to_json
+from typing_extensions import TypedDict
 
 from task_core.models import Record
 from task_core.text import shorten
@@ -108,9 +110,8 @@ class Step:
     @classmethod
     def parse(cls, found: Mapping[str, Any]) -> Self:
         """Return the step that ``render`` has rendered."""
-        places = (Place(**found[name]) if name in found else None for name in ("from", "to"))
-        before, after = found.get("before", {}), found.get("after", {})
-        return cls(found["id"], found["what"], before, after, *places, is_cut=found.get("cut", False))
+        values = found.get("before", {}), found.get("after", {}), found.get("from"), found.get("to")
+        return cls(found["id"], found["what"], *values, is_cut=found.get("cut", False))
 
     def replacing(self, before: JsonObject, after: JsonObject) -> Self | None:
         """Return this step, from these values to those, or None if it changes a record that stays as it is."""
@@ -156,12 +157,9 @@ class Change:
     @classmethod
     def parse(cls, number: int, at: int, text: str | bytes) -> Self:
         """Return the change that was kept as ``text``; ``ValueError`` means that it is none."""
-        found = from_json(text)
-        try:
-            steps = [Step.parse(step) for step in found["tasks"]]
-            return cls(at, found["by"], found["tool"], steps, number, found.get("more", 0))
-        except (KeyError, TypeError, AttributeError):
-            raise ValueError("not a change") from None
+        found = _kept_form().validate_json(text)
+        steps = [Step.parse(step) for step in found["tasks"]]
+        return cls(at, found["by"], found["tool"], steps, number, found.get("more", 0))
 
     @property
     def is_whole(self) -> bool:
@@ -186,6 +184,16 @@ class Change:
 def needle_of(task_id: str) -> str:
     """Return a part of the text of every change of a task; nothing, which is in every text, for no task."""
     return f'{{"id":{to_json(task_id).decode()},"what":' if task_id else ""
+
+
+@cache
+def _kept_form() -> TypeAdapter[dict[str, Any]]:
+    """Return what checks the form in which changes are kept; made when it is needed, since that takes time."""
+    step: dict[str, Any] = {"id": str, "what": Literal["created", "changed", "moved", "removed"]}
+    step |= dict.fromkeys(("before", "after"), NotRequired[JsonObject]) | {"cut": NotRequired[bool]}
+    step |= dict.fromkeys(("from", "to"), NotRequired[Place])
+    change = {"by": str, "tool": str, "tasks": list[TypedDict("Step", step)], "more": NotRequired[int]}
+    return TypeAdapter(TypedDict("Change", change))
 
 
 @dataclass

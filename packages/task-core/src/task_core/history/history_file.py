@@ -12,8 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pydantic_core import from_json
-
 from task_core.durable import replace_file, write_new
 from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
 from task_core.history.changes import MAX_BYTES, OUTSIDE, Change, needle_of
@@ -26,7 +24,7 @@ _FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLA
 
 _SUFFIX: Final = ".history.jsonl"
 
-_END: Final = re.compile(rb'"number":(\d+),"document":\[(\d+),(\d+)\]\}\s*\Z')
+_END: Final = re.compile(rb'"number":(\d{1,19}),"document":\[(\d{1,19}),(\d{1,19})\]\}\s*\Z')
 """The end of a line: the number of the change, and the state of the document that it left."""
 
 _NO_CHANGE: Final = re.compile(rb'\{"number":')
@@ -172,13 +170,16 @@ class HistoryFile:
         return microseconds(self.clock()) - int(self.days * 24 * 3600 * 1_000_000)
 
     def _trim(self) -> None:
-        """Drop what is too old, and what is beyond the bound; the last change stays, for its number."""
+        """Drop what is too old, and what is beyond the bound; the last change stays, for its number.
+
+        A damaged line is not too old: the changes before it may still be undone.
+        """
         data, identity = read_file(self.path)
         lines, oldest, size = data.splitlines(keepends=True), self._oldest(), 0
         kept: list[bytes] = []
         for line in reversed(lines):
             size += len(line)
-            if kept and (size > MAX_BYTES or _moment(line) < oldest):
+            if kept and (size > MAX_BYTES or 0 < _moment(line) < oldest):
                 break
             kept.append(line)
         if len(kept) < len(lines):
@@ -223,15 +224,14 @@ def _read_end(descriptor: int, size: int) -> bytes:
 
 
 def _parse(line: bytes) -> Change | None:
-    try:
-        found = from_json(line)
-        return Change.parse(found["number"], microseconds(datetime.fromisoformat(found["at"])), line)
-    except (ValueError, TypeError, KeyError):
-        return None
+    end, moment = _END.search(line), _moment(line)
+    with suppress(ValueError):
+        return Change.parse(int(end[1]), moment, line) if end and moment else None
+    return None
 
 
 def _moment(line: bytes) -> int:
-    """Return when a change was made, or 0 for a line that is none."""
+    """Return when a change was made, or 0 for a damaged line."""
     found = _START.match(line)
     with suppress(ValueError):
         return microseconds(datetime.fromisoformat(found[1].decode())) if found else 0

@@ -39,8 +39,9 @@ class Decoded(Generic[RecordT]):
         if work.kind.is_tree:
             self._apply_trees(work, [*old], changed)
             return
-        for root in {*old} - {*self.blocks}:
-            work.remove(root)
+        for root in old:
+            if root not in self.blocks:
+                work.remove(root)
         for root in changed:
             if root in old:
                 work.replace(self.records[root][0][0])
