@@ -111,7 +111,7 @@ _SESSIONS: Final = {
     "AG-3": "each call is one entry of the history: by whom, with what, and each field before and after",
     "AG-4": "the history is kept beside the tasks, alike on every engine, and never stops the store",
     "AG-5": "the history has bounds of days, bytes and characters, or is not kept",
-    "AG-6": "one change is undone, within the server's rules, unless something there has changed since; as a command too",
+    "AG-6": "one change is undone, within the server's rules, unless that has changed since; as a command too",
     "AG-7": "no allowed call destroys text for good",
     "AG-8": "a brief of a few thousand bytes has all that a new session must know; as a tool, a resource and a command",
     "AG-21": "any earlier state can be rebuilt from the history alone, whoever made the changes",

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from task_core.durable import replace_file, write_new
 from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
-from task_core.history.changes import MAX_BYTES, OUTSIDE, Change, needle_of
+from task_core.history.changes import MAX_BYTES, Change, needle_of
 from task_core.models import Clock, format_timestamp, from_microseconds, microseconds
 from task_core.warning_list import WarningList
 
@@ -75,16 +75,14 @@ class HistoryFile:
         return last is not None and last.stamp == stamp
 
     def note_outside(self, changes: list[Change], stamp: Stamp) -> None:
-        """Add ``changes`` that were read from the document if nobody else has added them.
+        """Add ``changes`` that were read from the document, unless somebody else has added them.
 
-        If there is a history, but nothing is known of the change that led to this state, that is noted.
+        One without steps stands for what nobody saw; it says nothing where the history only begins.
         """
         last = self._last()
-        if last and last.stamp != stamp:
-            changes = changes or [Change(microseconds(self.clock()), OUTSIDE, "", [])]
-        elif last:
-            return
-        if changes:
+        if last is None:
+            changes = [change for change in changes if change.steps]
+        if changes and not (last and last.stamp == stamp):
             self.append(changes, stamp)
 
     def append(self, changes: list[Change], stamp: Stamp) -> None:

@@ -15,9 +15,9 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
-from task_core.history.changes import Change
+from task_core.history.changes import OUTSIDE, Change
 from task_core.history.history_file import HistoryFile
-from task_core.models import Clock, RecordT
+from task_core.models import Clock, RecordT, microseconds
 from task_core.store.base import ROOTS
 from task_core.store.codec import Codec
 from task_core.store.collection import Collection, ListRow
@@ -165,6 +165,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
                 self._outside += work.history
             else:
                 work.load(entry for records in decoded.records.values() for entry in records)
+                self._outside = [Change(microseconds(self._clock()), OUTSIDE, "", [])]  # nobody may have noted this
             work.set_fields(decoded.fields)
             work.finish()
             super().commit(work, work.changed)

@@ -175,7 +175,7 @@ class Store(Generic[RecordT]):
     def history(self, task_id: str = "", before: int = NEWEST, limit: int = 1) -> list[Change]:
         """Return at most ``limit`` changes, of one task or of all, with a number below ``before``, newest first."""
         with self.read() as records:
-            return self._database.find_changes(records, task_id, before, limit, self._clock)
+            return self._database.find_changes(records, task_id, min(before, NEWEST), min(limit, NEWEST), self._clock)
 
     def can_answer_now(self) -> bool:
         """Return whether ``read`` would neither wait nor read a whole document now."""

@@ -125,10 +125,11 @@ class TagStore:
 
     def _take(self, source: Source | None) -> None:
         new = CODEC.read(source)
-        if self._history_days and self._is_loaded:
-            if self._outside and self.history.describes(self._file.stamp):
+        if self._history_days:
+            if self._outside and self._is_loaded and self.history.describes(self._file.stamp):
                 self._outside = []  # other servers have made these changes, and noted them
-            if steps := compare(self._document, new):
+            steps = compare(self._document, new) if self._is_loaded else []
+            if steps or not self._is_loaded:  # nobody may have noted what led to the state at first
                 self._outside.append(Change(microseconds(self._clock()), OUTSIDE, "", steps))
         self._is_loaded, self._is_noted = True, False
         self._show(new)
