@@ -134,18 +134,18 @@ def test_a_person_is_asked_where_tasks_are_kept_and_before_anything_is_written(m
     machine.has("cursor")
     (machine.home / ".config" / "Claude" / "x").mkdir(parents=True)
     before = snapshot(machine.home)
-    done = machine("install", answers="3\n\nno\n")
+    done = machine("install", answers="3\n\nn\nno\n")
     assert (done.code, snapshot(machine.home)) == (1, before)
     assert done.err == (
         "Clients: Claude Desktop, Cursor.\nWhere should tasks be kept?\n"
         "  1) one list for each project [default]\n  2) one list for all projects\n1 or 2: Type 1 or 2: "
         "Claude Desktop has no configuration for one project. "
         "For all projects: heartbeat-mcp install claude-desktop --scope user\n"
-        "Make these changes? [y/N] heartbeat-mcp install: nothing has changed\n"
+        "Several agents or long projects? [y/N] Make these changes? [y/N] heartbeat-mcp install: nothing has changed\n"
     )
-    assert machine("install", answers="1\ny\n").code == 0
+    assert machine("install", answers="1\nn\ny\n").code == 0
     assert entry(machine.project / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": f"{machine.project}/HEARTBEAT.md"}
-    assert machine("install", answers="2\ny\n").code == 0
+    assert machine("install", answers="2\n\ny\n").code == 0
     place = {"HEARTBEAT_FILE_PATH": f"{machine.data}/heartbeat-mcp/HEARTBEAT.md"}
     assert entry(machine.home / CURSOR)["env"] == place
     assert not (machine.project / "AGENTS.md").exists()
@@ -159,7 +159,7 @@ def test_outside_a_repository_one_list_for_all_projects_is_the_default(
 ) -> None:
     machine.has("cursor")
     monkeypatch.chdir(machine.home)
-    done = machine("install", answers="\ny\n", server="tasks-v1")
+    done = machine("install", answers="\nn\ny\n", server="tasks-v1")
     assert (done.code, "2) one list for all projects [default]\n" in done.err) == (0, True)
     assert entry(machine.home / CURSOR, "tasks")["env"] == {}
 
@@ -179,8 +179,9 @@ def test_a_question_that_is_answered_or_has_one_answer_is_not_asked(
     machine: Machine, server: str, words: tuple[str, ...]
 ) -> None:
     machine.has("cursor")
-    done = machine("install", *words, answers="y\n", server=server)
-    assert (done.code, done.err) == (0, "Make these changes? [y/N] ")
+    asked = "Several agents or long projects? [y/N] " * (server in {"heartbeat", "hierarchy"})
+    done = machine("install", *words, answers="n\ny\n" if asked else "y\n", server=server)
+    assert (done.code, done.err) == (0, f"{asked}Make these changes? [y/N] ")
     assert f"Wrote {machine.home / CURSOR}." in done.out
 
 
@@ -188,7 +189,7 @@ def test_a_question_that_is_answered_or_has_one_answer_is_not_asked(
 def test_a_place_that_an_earlier_install_wrote_is_kept(machine: Machine) -> None:
     machine.has("cursor")
     machine("install", "--yes", "--set", "HEARTBEAT_FILE_PATH=~/H.md")
-    assert machine("install", answers="2\ny\n").out.startswith("There is nothing to change.\n")
+    assert machine("install", answers="2\nn\ny\n").out.startswith("There is nothing to change.\n")
     machine("install", "--yes", "--set", "TASK_MASTER_PROJECT_ROOT=.", server="taskmaster")
     assert f"TASK_MASTER_PROJECT_ROOT is {machine.project} in" in machine("install", "--yes", server="taskmaster").out
     assert not machine.data.exists()

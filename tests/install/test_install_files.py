@@ -17,7 +17,7 @@ from mcp_client_install.clients import CLIENTS
 from mcp_client_install.console import Console
 from mcp_client_install.edits.documents import GUIDES
 from mcp_client_install.files import FileRewritten, open_text, save
-from mcp_client_install.plans import Change, Server, plan_guide, plan_install, plan_uninstall
+from mcp_client_install.plans import Addition, Change, Server, plan_guide, plan_install, plan_uninstall
 from tests.core.faults import EFFECTS, Fault, watched
 from tests.core.notes import nobody, open_folder
 from tests.install.machine import Machine, snapshot
@@ -25,6 +25,7 @@ from tests.install.machine import Machine, snapshot
 CURSOR = ".cursor/mcp.json"
 SERVER = Server("heartbeat-mcp", "heartbeat")
 COMMAND = "/bin/heartbeat-mcp"
+ADDITION = Addition(CLIENTS["cursor"]._replace(hook=None), SERVER, COMMAND, {"F": "/p"}, adds_hook=False)
 
 BEGIN = b"<!-- heartbeat-mcp heartbeat: begin -->\n"
 END = b"<!-- heartbeat-mcp heartbeat: end -->\n"
@@ -39,6 +40,12 @@ DAMAGED = {
     "UTF-16": '{"mcpServers": {}}'.encode("utf-16"),
     "zeros after a power cut": bytes(64),
 }
+
+
+def plan_entry(file: Path) -> Change:
+    change = plan_install(file, ADDITION)
+    assert change
+    return change
 
 
 @pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
@@ -163,7 +170,7 @@ def test_what_may_not_be_written_is_left_as_it_is(is_folder: bool) -> None:
         place.chmod(0o555 if is_folder else 0o777)
         (place / "mcp.json").chmod(0o444)
         with nobody():
-            change = plan_install(CLIENTS["cursor"], place / "mcp.json", SERVER, COMMAND, {"F": "/p"})
+            change = plan_entry(place / "mcp.json")
             with pytest.raises(PermissionError):
                 change.make()
         assert snapshot(home) == {".cursor": None, ".cursor/mcp.json": b"{}"}
@@ -174,7 +181,7 @@ def test_what_another_program_writes_in_the_meantime_is_kept(tmp_path: Path, is_
     file = tmp_path / "mcp.json"
     if is_there:
         file.write_text("{}")
-    change = plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"})
+    change = plan_entry(file)
     file.write_text('{"theirs": 1}')
     with pytest.raises(FileRewritten):
         change.make()
@@ -187,7 +194,7 @@ def test_a_change_by_another_program_is_reported_with_what_to_do(
     file = tmp_path / "mcp.json"
 
     def plan() -> Change:
-        change = plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"})
+        change = plan_entry(file)
         file.write_text("{}")
         return change
 
@@ -202,7 +209,7 @@ def test_what_another_program_writes_before_the_entry_is_removed_is_kept(tmp_pat
     file = tmp_path / "mcp.json"
     if before:
         file.write_text(before)
-    plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"}).make()
+    plan_entry(file).make()
     change = plan_uninstall(CLIENTS["cursor"], file, SERVER)
     assert change
     file.write_text(file.read_text() + "// theirs\n")
@@ -214,7 +221,7 @@ def test_what_another_program_writes_before_the_entry_is_removed_is_kept(tmp_pat
 
 def test_a_file_that_another_program_removes_before_the_entry_is_removed_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
-    plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"}).make()
+    plan_entry(file).make()
     change = plan_uninstall(CLIENTS["cursor"], file, SERVER)
     assert change
     file.unlink()
@@ -227,7 +234,7 @@ def test_a_file_that_root_changes_keeps_its_owner(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")
     os.chown(file, 1234, 4321)
-    plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"}).make()
+    plan_entry(file).make()
     assert (file.stat().st_uid, file.stat().st_gid) == (1234, 4321)
 
 
@@ -237,7 +244,7 @@ def test_a_disk_that_fails_at_any_call_leaves_the_old_file_or_the_new_one(tmp_pa
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "mcp.json").write_text("{}")
-        change = plan_install(CLIENTS["cursor"], folder / "mcp.json", SERVER, COMMAND, {"F": "/p"})
+        change = plan_entry(folder / "mcp.json")
         has_failed = False
         with watched(Fault(number, errno.EIO), only=EFFECTS) as calls:
             try:

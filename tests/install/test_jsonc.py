@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_client_install.edits.documents import add_entry, read_entry, remove_entry, trace
+from mcp_client_install.edits.documents import add_entry, read_entry, remove_entries, trace
 from mcp_client_install.edits.json_edits import drop, load, put
 from mcp_client_install.text import BadConfiguration, JsonValue
 from tests.install.jsonc_documents import EXAMPLES, documents
@@ -143,7 +143,7 @@ def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_mar
     servers = expected.get("mcpServers", {})
     assert isinstance(servers, dict)
     assert load(added.decode().removeprefix("\ufeff")) == {**expected, "mcpServers": {**servers, "x": ENTRY}}
-    assert remove_entry(added, (data, {"x": ENTRY}), ".json", WHERE) == data
+    assert remove_entries(added, (data, {tuple(WHERE): ENTRY}), ".json", [WHERE]) == data
 
 
 @settings(max_examples=EXAMPLES)
@@ -152,7 +152,7 @@ def test_what_others_have_changed_in_the_meantime_stays(text: str) -> None:
     data = text.encode()
     added = put(add_entry(data, ".json", WHERE, ENTRY).decode(), ["theirs"], "new").encode()
     assert trace(added, [data], ".json", "mcpServers") is None
-    left = remove_entry(added, None, ".json", WHERE)
+    left = remove_entries(added, None, ".json", [WHERE])
     assert left is not None
     servers = load(text).get("mcpServers", {})
     assert load(left.decode()) == {**load(text), "mcpServers": servers, "theirs": "new"}
@@ -182,8 +182,8 @@ def test_whatever_servers_go_and_in_which_order_what_stays_is_as_if_they_had_nev
         for name in order:
             assert data is not None
             history = trace(data, copies, ".json", "mcpServers")
-            assert history == (before, left)
-            data = remove_entry(data, history, ".json", ["mcpServers", name])
+            assert history == (before, {("mcpServers", key): entry for key, entry in left.items()})
+            data = remove_entries(data, history, ".json", [["mcpServers", name]])
             del left[name]
         assert data == before
 
@@ -199,7 +199,7 @@ def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(
         data = add_entry(data, ".json", WHERE, entry)
     history = trace(data, [before], ".json", "mcpServers")
     assert history is not None
-    assert remove_entry(data, history, ".json", WHERE) == before
+    assert remove_entries(data, history, ".json", [WHERE]) == before
 
 
 @settings(max_examples=EXAMPLES)
@@ -208,7 +208,7 @@ def test_no_comment_outside_the_entry_is_ever_lost(text: str, note: str, is_afte
     added = add_entry(text.encode(), ".json", WHERE, ENTRY).decode()
     end = added.index("}", added.index("}", added.rindex('"F"')) + 1) + 1
     at = end if is_after else added.rindex('"x"')
-    left = remove_entry(f"{added[:at]}{note}{added[at:]}".encode(), None, ".json", WHERE)
+    left = remove_entries(f"{added[:at]}{note}{added[at:]}".encode(), None, ".json", [WHERE])
     assert left is not None
     assert left.decode().count("mine") == 1
 
@@ -216,12 +216,12 @@ def test_no_comment_outside_the_entry_is_ever_lost(text: str, note: str, is_afte
 @pytest.mark.parametrize("before", [None, b"", b"  \n", b"{}", b'{"mcpServers": {}}', b"\xef\xbb\xbf{\r\n}\r\n"])
 def test_a_document_that_said_nothing_is_as_it_was_before(before: bytes | None) -> None:
     added = add_entry(before, ".json", WHERE, ENTRY)
-    assert remove_entry(added, (before, {"x": ENTRY}), ".json", WHERE) == before
+    assert remove_entries(added, (before, {tuple(WHERE): ENTRY}), ".json", [WHERE]) == before
 
 
 def test_what_is_left_empty_stays_if_nobody_knows_what_was_before() -> None:
     added = add_entry(b'{"a": 1}', ".json", WHERE, ENTRY)
-    assert remove_entry(added, None, ".json", WHERE) == b'{"a": 1, "mcpServers": {}}'
+    assert remove_entries(added, None, ".json", [WHERE]) == b'{"a": 1, "mcpServers": {}}'
 
 
 def test_what_is_not_utf_8_is_refused() -> None:

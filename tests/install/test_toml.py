@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_client_install.edits.documents import add_entry, read_entry, remove_entry, trace
+from mcp_client_install.edits.documents import add_entry, read_entry, remove_entries, trace
 from mcp_client_install.text import BadConfiguration, JsonValue
 from tests.install.jsonc_documents import EXAMPLES
 
@@ -42,7 +42,7 @@ def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str) -> Non
     assert added.startswith(data.rstrip(b"\n"))
     assert read_entry(added, ".toml", WHERE) == ENTRY
     assert add_entry(added, ".toml", WHERE, ENTRY) == added
-    assert remove_entry(added, (data, {"x": ENTRY}), ".toml", WHERE) == data
+    assert remove_entries(added, (data, {tuple(WHERE): ENTRY}), ".toml", [WHERE]) == data
 
 
 NOTE = "# [mcp_servers.github]{end}# token{end}{end}"
@@ -53,7 +53,7 @@ NOTE = "# [mcp_servers.github]{end}# token{end}{end}"
 def test_a_comment_after_the_entry_stays_in_lines_of_any_system(end: str, after: str) -> None:
     added = add_entry(f"a = 1{end}".encode(), ".toml", WHERE, ENTRY)
     note = f"{end}{NOTE}{after}".replace("{end}", end).encode()
-    left = remove_entry(added + note, None, ".toml", WHERE)
+    left = remove_entries(added + note, None, ".toml", [WHERE])
     assert left == f"a = 1{end}".encode() + note
 
 
@@ -67,15 +67,15 @@ def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(text: str
     entries: list[dict[str, JsonValue]] = [{**OWN, "env": {}}, {**OWN, "env": {**env}}]
     changed = add_entry(add_entry(data, ".toml", WHERE, entries[0]), ".toml", WHERE, entries[1])
     history = trace(changed, [data], ".toml", "mcp_servers")
-    assert history == (data, {"x": entries[1]})
-    assert remove_entry(changed, history, ".toml", WHERE) == data
+    assert history == (data, {tuple(WHERE): entries[1]})
+    assert remove_entries(changed, history, ".toml", [WHERE]) == data
 
 
 @pytest.mark.parametrize("text", [text for name, text in DOCUMENTS.items() if name != "arrays like headers"])
 def test_what_others_append_stays(text: str) -> None:
     data = text.encode()
     theirs = b"\n\n# of a project\n[projects.'/x']\ntrusted = true\n"
-    left = remove_entry(add_entry(data, ".toml", WHERE, ENTRY) + theirs, None, ".toml", WHERE)
+    left = remove_entries(add_entry(data, ".toml", WHERE, ENTRY) + theirs, None, ".toml", [WHERE])
     assert left is not None
     assert left.endswith(theirs.lstrip())
     assert left.startswith(data.rstrip())
@@ -96,8 +96,8 @@ def test_any_document_is_as_it_was_after_both(lines: list[str], end: str, is_end
     data = text.encode()
     added = add_entry(data, ".toml", WHERE, ENTRY)
     assert tomllib.loads(added.decode())["mcp_servers"]["x"] == ENTRY
-    assert remove_entry(added, (data, {"x": ENTRY}), ".toml", WHERE) == data
-    again = remove_entry(added, None, ".toml", WHERE)
+    assert remove_entries(added, (data, {tuple(WHERE): ENTRY}), ".toml", [WHERE]) == data
+    again = remove_entries(added, None, ".toml", [WHERE])
     assert again == data or not data.strip()
 
 
@@ -116,7 +116,7 @@ def test_an_entry_is_changed_where_it_differs_and_keeps_what_else_is_in_it() -> 
         'a = 1\n\n[mcp_servers.x]\ncommand = "/bin/x" # mine\nenabled = true\nargs = []\n\n'
         '[mcp_servers.x.env]\nF = "/p"\nG = "é"\n# end\n[z]\n'
     )
-    assert remove_entry(new.encode(), None, ".toml", WHERE) == b"a = 1\n# end\n[z]\n"
+    assert remove_entries(new.encode(), None, ".toml", [WHERE]) == b"a = 1\n# end\n[z]\n"
     crlf = old.replace("\n", "\r\n").encode()
     changed = add_entry(crlf, ".toml", WHERE, ENTRY)
     assert b"\n" not in changed.replace(b"\r\n", b"")
@@ -146,4 +146,4 @@ def test_what_cannot_be_read_or_changed_safely_is_refused(text: str, said: str) 
 
 def test_an_entry_that_is_not_a_table_of_its_own_is_not_removed() -> None:
     with pytest.raises(BadConfiguration, match="not written as a table of its own"):
-        remove_entry(b'mcp_servers.x.command = "q"\n', None, ".toml", WHERE)
+        remove_entries(b'mcp_servers.x.command = "q"\n', None, ".toml", [WHERE])

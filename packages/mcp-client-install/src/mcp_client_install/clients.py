@@ -1,4 +1,4 @@
-"""The clients that a server is installed in: their files, the form of an entry, and the next step for the user."""
+"""The clients that a server is installed in: their files, the form of an entry or a hook, and the user's next step."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
+
+from mcp_client_install.hooks import Hook
 
 __all__ = ["CLIENTS", "Client", "Scope", "UserFolders", "program_of", "words_of"]
 
@@ -67,6 +69,10 @@ class Client(NamedTuple):
     """True if the command and its arguments are one list, and the variables are called ``environment``."""
     project_step: str = ""
     """A further step if the server is for one project."""
+    hook: Hook | None = None
+    """Its hook for the start of a session, if it has one."""
+    reads_hooks_of: str = ""
+    """The name of a client whose hooks it runs too."""
 
     @property
     def suffix(self) -> str:
@@ -88,6 +94,13 @@ class Client(NamedTuple):
         if scope == "project":
             return [folders.project / name for name in self.project]
         return [folders.find(self.folder) / name for name in self.user]
+
+    def hook_files(self, command: str) -> Client | None:
+        """Return this client with the file for its hook of a server's ``command`` as its only one, if it has a hook."""
+        if self.hook is None:
+            return None
+        names = [name.replace("*", command) for name in (self.hook.user, self.hook.project)]
+        return self._replace(folder=self.hook.folder or self.folder, user=names[:1], project=names[1:])
 
     def entry(self, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
         """Return the entry that starts ``command`` with these ``variables``."""
@@ -123,6 +136,16 @@ def _is_used(path: Path) -> bool:
         return os.path.lexists(path)
 
 
+_COPILOT_HOOK: Final = Hook(
+    "copilot-cli",
+    user="hooks/*.json",
+    project=".github/hooks/*.json",
+    event="sessionStart",
+    version=1,
+    options={"timeoutSec": 10},
+    folder=["$COPILOT_HOME", "~/.copilot"],
+)
+
 CLIENTS: Final[Mapping[str, Client]] = {
     "claude-code": Client(
         "Claude Code",
@@ -134,6 +157,12 @@ CLIENTS: Final[Mapping[str, Client]] = {
         transport="stdio",
         next_step="start claude; /mcp shows whether it is connected",
         project_step="approve the server when claude asks",
+        hook=Hook(
+            "claude-code",
+            user="settings.json",
+            project=".claude/settings.local.json",  # the other one is for everyone in the project
+            folder=["$CLAUDE_CONFIG_DIR", "~/.claude"],
+        ),
     ),
     "claude-desktop": Client(
         "Claude Desktop",
@@ -150,6 +179,9 @@ CLIENTS: Final[Mapping[str, Client]] = {
         program="cursor",
         transport="stdio",
         next_step="open Cursor Settings, Tools & MCP, and switch the server on",
+        hook=Hook(
+            "cursor", user="hooks.json", project=".cursor/hooks.json", event="sessionStart", version=1, options={}
+        ),
     ),
     "vscode": Client(
         "VS Code",
@@ -160,6 +192,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
         member="servers",
         transport="stdio",
         next_step='run "MCP: List Servers" from the Command Palette, and start the server',
+        hook=_COPILOT_HOOK,
+        reads_hooks_of="claude-code",
     ),
     "codex": Client(
         "Codex",
@@ -170,6 +204,12 @@ CLIENTS: Final[Mapping[str, Client]] = {
         member="mcp_servers",
         next_step="start codex; /mcp shows the server",
         project_step="trust the project when codex asks",
+        hook=Hook(
+            "codex",
+            user="hooks.json",
+            project=".codex/hooks.json",
+            next_step="type /hooks and trust the new hook, which does not run before",
+        ),
     ),
     "gemini-cli": Client(
         "Gemini CLI",
@@ -178,6 +218,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
         project=[".gemini/settings.json"],
         program="gemini",
         next_step="start gemini in a folder that you trust; /mcp shows the server",
+        hook=Hook("gemini-cli", user="settings.json", project=".gemini/settings.json", options={"timeout": 10_000}),
     ),
     "opencode": Client(
         "OpenCode",
@@ -199,6 +240,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
         transport="stdio",
         next_step="start copilot; /mcp show lists the server",
         project_step="trust the folder when copilot asks",
+        hook=_COPILOT_HOOK,
     ),
     "qwen-code": Client(
         "Qwen Code",
@@ -207,6 +249,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
         project=[".qwen/settings.json"],
         program="qwen",
         next_step="start qwen; /mcp shows the server",
+        hook=Hook("qwen-code", user="settings.json", project=".qwen/settings.json"),
     ),
 }
 """The clients by their names on the command line, in the order in which they are checked."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_client_install.clients import CLIENTS, Client, Scope, UserFolders, words_of
 from mcp_client_install.console import Console, InstallFailed, Plan
-from mcp_client_install.edits.documents import GUIDES, add_entry, read_entry
+from mcp_client_install.edits.documents import GUIDES, read_entry
 from mcp_client_install.files import open_text
 from mcp_client_install.options import make_parser, suggest
-from mcp_client_install.plans import plan_guide, plan_install, plan_uninstall
-from mcp_client_install.registration import BadSetting, Installed, Registration
+from mcp_client_install.plans import Addition, plan_guide, plan_install, plan_uninstall
+from mcp_client_install.registration import BadSetting, Extras, Installed, Registration
 from mcp_client_install.text import BadConfiguration, escape_invisible
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def run(registration: Registration, arguments: Sequence[str]) -> int:
         SystemExit: with 2 for a bad option.
     """
     action, *rest = arguments
-    options = make_parser(registration.command, registration.entry, action).parse_args(rest)
+    question = registration.extras.question if registration.extras else ""
+    options = make_parser(registration.command, registration.entry, action, question).parse_args(rest)
 
     def carry_out() -> int:
         installer = Installer(registration, options)
@@ -92,19 +93,18 @@ class Installer:
         clients = self._choose_clients()
         scope = self._choose_scope(clients, given)
         chosen = self._choose_files(clients, scope)
-        places, variables = self._choose_variables(chosen, scope, given)
+        extras = self._choose_extras(chosen, given)
+        places, variables = self._choose_variables(chosen, scope, {**(extras.variables if extras else {}), **given})
         self._registration.check(variables)
-        program = self._registration.find_program()
+        wanted = Installed(scope, self._registration.find_program(), variables)
+        additions = self._choose_additions(clients, chosen, wanted, has_extras=extras is not None)
         if self._options.print:
-            self._print(chosen, program, variables)
+            self._print({path: it for path, it in additions.items() if path in chosen or it.adds_hook})
             return 0
         project = self._find_root(scope)
-        plans: dict[Path, Plan] = {
-            path: partial(plan_install, clients[0], path, self._server, program, variables, project)
-            for path, clients in chosen.items()
-        }
+        plans: dict[Path, Plan] = {path: partial(plan_install, path, it, project) for path, it in additions.items()}
         if guide := self._choose_guide():
-            section = self._registration.section(self._server.name)
+            section = self._registration.section(self._server.name) + (f" {extras.advice}" if extras else "")
             plans[guide] = partial(plan_guide, guide, self._server, section, self._folders.project)
         refused = self._console.carry_out(plans)
         installed = {path: clients for path, clients in chosen.items() if Path(os.path.realpath(path)) not in refused}
@@ -112,8 +112,9 @@ class Installer:
             for path in (path for name, path in places.items() if variables.get(name) == path):
                 Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._say_what_is_next(installed, scope, variables)
-            notes = self._registration.notes(Installed(scope, program, variables))
-            sys.stdout.writelines(f"{note}\n" for note in notes)
+            if extras:
+                self._say_what_hooks_need(clients, has_guide=guide is not None)
+            sys.stdout.writelines(f"{note}\n" for note in self._registration.notes(wanted))
         return int(bool(refused))
 
     def uninstall(self) -> int:
@@ -124,8 +125,8 @@ class Installer:
         for client in (CLIENTS[name] for name in options.clients or CLIENTS):
             for scope in scopes:
                 root = self._find_root(scope)
-                for path in client.files(scope, folders):
-                    plans.setdefault(path, partial(plan_uninstall, client, path, self._server, root))
+                for path, it in self._find_files(client, scope).items():
+                    plans.setdefault(path, partial(plan_uninstall, it, path, self._server, root))
         has_section = bool(self._registration.section(self._server.name))
         is_for_agents = has_section and (options.agents_file is not None or not options.clients)
         guides = [options.agents_file] if options.agents_file else GUIDES
@@ -136,6 +137,42 @@ class Installer:
     def _find_root(self, scope: Scope) -> Path | None:
         """Return the folder of the project if files of the ``scope`` are in it."""
         return self._folders.project if scope == "project" else None
+
+    def _find_files(self, client: Client, scope: Scope, others: Container[str] | None = None) -> dict[Path, Client]:
+        """Return the files of a client for entries and for its hook, with the hook only there.
+
+        A client that runs the hooks of another one, among the ``others`` or installed, has none.
+        """
+        files = {path: client._replace(hook=None) for path in client.files(scope, self._folders)}
+        hooks = client.hook_files(self._server.command) if self._server.hook else None
+        is_other = others is not None and self._runs_hooks_of_another(client, others)
+        return files | (dict.fromkeys(hooks.files(scope, self._folders), hooks) if hooks and not is_other else {})
+
+    def _choose_additions(
+        self, clients: Mapping[str, Client], chosen: Container[Path], wanted: Installed, *, has_extras: bool
+    ) -> dict[Path, Addition]:
+        additions: dict[Path, Addition] = {}
+        for client in clients.values():
+            for path, it in self._find_files(client, wanted.scope, others=clients).items():
+                variables = wanted.variables if path in chosen else None
+                addition = Addition(it, self._server, wanted.program, variables, has_extras and it.hook is not None)
+                if path in chosen or it.hook:
+                    additions.setdefault(path, addition)
+        return additions
+
+    def _runs_hooks_of_another(self, client: Client, others: Container[str]) -> bool:
+        name = client.reads_hooks_of
+        return bool(name) and (name in others or CLIENTS[name].is_installed(self._folders))
+
+    def _choose_extras(self, chosen: Mapping[Path, Sequence[Client]], given: Mapping[str, str]) -> Extras | None:
+        """Return the server's extras if an option or the answer at a terminal asks for them; asked once."""
+        options, extras = self._options, self._registration.extras
+        if extras is None or options.agents:
+            return extras
+        is_silent = options.print or options.dry_run or not self._console.can_ask
+        if is_silent or extras.variables.keys() & {*given, *self._read_variables(chosen)}:
+            return None
+        return extras if self._console.agrees(extras.question) else None
 
     def _choose_clients(self) -> Mapping[str, Client]:
         """Return the clients that are named, or else are installed, by name."""
@@ -215,13 +252,23 @@ class Installer:
         there = [name for name in GUIDES if (project / name).exists()] or GUIDES
         return project / (chosen or there[0])
 
-    def _print(self, chosen: Mapping[Path, Sequence[Client]], program: str, variables: Mapping[str, str]) -> None:
-        words = [program, *self._server.arguments_in(None)]
-        for path, (client, *_) in chosen.items():
-            if len(chosen) > 1:
-                sys.stdout.write(f"{client.title}, {path}:\n")
-            where, entry = [client.member, self._server.name], client.entry(words, variables)
-            sys.stdout.write(add_entry(None, client.suffix, where, entry).decode())
+    @staticmethod
+    def _print(additions: Mapping[Path, Addition]) -> None:
+        for path, addition in additions.items():
+            if len(additions) > 1:
+                sys.stdout.write(f"{addition.client.title}, {path}:\n")
+            sys.stdout.write((addition.make(None) or b"").decode())
+
+    def _say_what_hooks_need(self, clients: Mapping[str, Client], *, has_guide: bool) -> None:
+        for client in clients.values():
+            if self._runs_hooks_of_another(client, clients):
+                other = CLIENTS[client.reads_hooks_of].title
+                sys.stdout.write(f"{client.title}: it runs the hooks of {other}, so it has none of its own.\n")
+            elif client.hook and client.hook.next_step:
+                sys.stdout.write(f"{client.title}: {client.hook.next_step}.\n")
+            elif not client.hook and not has_guide:
+                how = "install --agents-file lets its agents begin with the server"
+                sys.stdout.write(f"{client.title}: it runs nothing at the start of a session; {how}.\n")
 
     def _say_what_is_next(
         self, installed: Mapping[Path, Sequence[Client]], scope: Scope, variables: Mapping[str, str]

@@ -22,8 +22,11 @@ _ACTIONS: Final = {
 """The actions of the own command."""
 
 
-def make_parser(name: str, entry: str, action: str) -> argparse.ArgumentParser:
-    """Return the parser of ``install`` or ``uninstall``, for the server ``name`` whose entry is usually ``entry``."""
+def make_parser(name: str, entry: str, action: str, question: str = "") -> argparse.ArgumentParser:
+    """Return the parser of ``install`` or ``uninstall``, for the server ``name`` whose entry is usually ``entry``.
+
+    ``question``: the one that ``--agents`` answers, if there is one.
+    """
     is_install = action == "install"
     verb = "Add this server to" if is_install else "Remove this server from"
     description = f"{verb} the configuration of clients."
@@ -39,6 +42,8 @@ def make_parser(name: str, entry: str, action: str) -> argparse.ArgumentParser:
     if is_install:
         meaning = "a setting; may be repeated"
         parser.add_argument("--set", action="append", default=[], type=_pair, metavar=_PAIR, help=meaning)
+        meaning = f"{question} Yes: also let clients run this server's command at the start of each session"
+        parser.add_argument("--agents", action="store_true", help=meaning if question else argparse.SUPPRESS)
     _add_common_options(parser, is_add=is_install)
     return parser
 
@@ -56,7 +61,7 @@ def make_own_parser(name: str, version: str) -> argparse.ArgumentParser:
         if action != "list":
             kind = _name if is_add else str  # others may have given it any name
             own.add_argument("name", type=kind, metavar="NAME", help="name of the server in the configuration")
-            own.set_defaults(agents_file=None)
+            own.set_defaults(agents_file=None, agents=False)
         meaning = f"a client; may be repeated (default: {'all that are installed' if is_add else 'all'})"
         client = {"dest": "clients", "action": "append", "default": [], "type": _client, "metavar": "CLIENT"}
         own.add_argument("--client", **client, help=meaning)

@@ -19,16 +19,18 @@ from mcp_client_install.edits.documents import (
     History,
     add_entry,
     add_section,
+    read_entries,
     read_entry,
-    remove_entry,
+    remove_entries,
     remove_section,
     trace,
 )
 from mcp_client_install.edits.json_edits import load
 from mcp_client_install.files import TextFile, open_text, read_copies, restore, save
-from mcp_client_install.text import BadConfiguration, escape_invisible, shorten
+from mcp_client_install.hooks import Hook
+from mcp_client_install.text import BadConfiguration, JsonValue, Key, escape_invisible, shorten
 
-__all__ = ["Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
+__all__ = ["Addition", "Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
 
 _LAUNCHER: Final = re.compile(r"uvx?|pipx|py|pythonw?[0-9.]*t?")
 """Programs that install or find the server that they start."""
@@ -61,6 +63,8 @@ class Server(NamedTuple):
     """The name of its entry."""
     words: Sequence[str] | None = None
     """All words that start it, if any program may start it; none: whatever starts it."""
+    hook: Sequence[str] = ()
+    """The arguments of its command for the start of a session, before the client's name, if it has such a command."""
 
     def is_started_by(self, entry: object) -> bool:
         """Return whether an entry of a client starts this server, however it was installed.
@@ -82,6 +86,11 @@ class Server(NamedTuple):
             if not is_option and name not in {"run", "tool"} and not _LAUNCHER.fullmatch(name):
                 return False  # another program, which gets the words after it
         return False
+
+    def is_run_by(self, words: Sequence[str], client: str) -> bool:
+        """Return whether the ``words`` of a client's hook are the command of this server for the start of a session."""
+        end = [*self.hook, client]
+        return bool(self.hook) and [*words[-len(end) :]] == end and self.is_started_by({"command": [*words]})
 
     def arguments_in(self, entry: object) -> list[str]:
         """Return the arguments to start this server with: those that an entry has already, if it has the program."""
@@ -141,14 +150,35 @@ class Change(NamedTuple):
 
     def _own_texts(self) -> set[str]:
         """Return the strings of the entry as they are written, except secrets."""
-        client, texts = self.client, set[str]()
+        client, texts, hooks = self.client, set[str](), list[JsonValue]()
         if client is None:
             return texts
         for data in (self.file.data, self.data):
             words, variables = words_of(read_entry(data, client.suffix, [client.member, self.server.name]))
             texts |= {*words, *(value for name, value in variables.items() if not _SECRET.search(name))}
+            found = _find_hooks(data, client, self.server)
+            hooks += [read_entry(data, client.suffix, command.whole) for command in found]
         texts.add(client.transport)
-        return {json.dumps(text, ensure_ascii=False) for text in texts}
+        in_hooks = _TEXT.finditer(json.dumps(hooks, ensure_ascii=False))
+        return {*(json.dumps(text, ensure_ascii=False) for text in texts), *(found[1] for found in in_hooks)}
+
+
+class _HookCommand(NamedTuple):
+    words: list[str]
+    place: tuple[Key, ...]
+    whole: tuple[Key, ...]
+    """The place of the item around it, if nothing else is in that; otherwise its own."""
+
+
+def _find_hooks(data: bytes | None, client: Client, server: Server) -> Iterator[_HookCommand]:
+    """Yield the commands of the client's hook that are the server's."""
+    if not (hook := client.hook):
+        return
+    for path, item in read_entries(data, client.suffix, hook.path).items():
+        commands = [((*path, *place), words) for place, words in hook.commands(item)]
+        ours = [(place, words) for place, words in commands if server.is_run_by(words, hook.client)]
+        for place, words in ours:
+            yield _HookCommand(words, place, path if len(ours) == len(commands) else place)
 
 
 def _lines(data: bytes | None, client: Client | None) -> list[str]:
@@ -158,48 +188,88 @@ def _lines(data: bytes | None, client: Client | None) -> list[str]:
     return text.splitlines()
 
 
-def plan_install(
-    client: Client, path: Path, server: Server, command: str, variables: Mapping[str, str], project: Path | None = None
-) -> Change:
-    """Return the change that adds an entry to the file of a client, or brings it up to date.
+class Addition(NamedTuple):
+    """A server as it is added to a file of a client."""
 
-    The entry starts ``command`` with these ``variables``, and with the arguments that it has already.
-    ``project``: the folder of the project that the file is for, if it is for one. An entry of that name for another
-    server is not replaced.
+    client: Client
+    """The client, with its hook only if that is in this file."""
+    server: Server
+    command: str
+    """The program of the entry and of the hook; an entry keeps the arguments that it has already."""
+    variables: Mapping[str, str] | None
+    """The settings in the entry; None if the file is not for entries."""
+    adds_hook: bool
+    """True if the hook is added; one that is there is brought up to date."""
+
+    def make(self, data: bytes | None) -> bytes | None:
+        """Return the content of a file with the server. An entry of that name for another server is not replaced."""
+        client, server = self.client, self.server
+        if self.variables is not None:
+            where = [client.member, server.name]
+            known = read_entry(data, client.suffix, where)
+            if known is not None and not server.is_started_by(known):
+                word = "".join(words_of(known)[0][:1])  # the others may be secret
+                other = f"another server ({shorten(escape_invisible(word), 60)})" if word else "another server"
+                why = f"'{server.name}' already starts {other}"
+                name = "--name" if server.words is None else "name"
+                raise BadConfiguration(why, f"Choose another {name}, or remove that entry.")
+            entry = client.entry([self.command, *server.arguments_in(known)], self.variables)
+            data = add_entry(data, client.suffix, where, entry)
+        return self._make_hook(data, client.hook) if client.hook else data
+
+    def _make_hook(self, data: bytes | None, hook: Hook) -> bytes | None:
+        words, suffix = [self.command, *self.server.hook, hook.client], self.client.suffix
+        found = [*_find_hooks(data, self.client, self.server)]
+        for known in found:
+            lines = {name: line for name, line in hook.command(words).items() if name not in hook.options}
+            data = add_entry(data, suffix, known.place, lines)
+        if found or not self.adds_hook:
+            return data
+        place = [*hook.path, len(read_entries(data, suffix, hook.path))]
+        return add_entry(data or hook.head, suffix, place, hook.item(words))
+
+
+def plan_install(path: Path, addition: Addition, project: Path | None = None) -> Change | None:
+    """Return the change that adds a server to a file or brings it up to date there, or None if nothing is added.
+
+    ``project``: the folder of the project that the file is for, if it is for one.
     """
-    file = open_text(path)
-    where = [client.member, server.name]
-    known = read_entry(file.data, client.suffix, where)
-    words, _ = words_of(known)
-    if known is not None and not server.is_started_by(known):
-        word = "".join(words[:1])  # the others may be secret
-        other = f"another server ({shorten(escape_invisible(word), 60)})" if word else "another server"
-        why = f"'{server.name}' already starts {other}"
-        name = "--name" if server.words is None else "name"
-        raise BadConfiguration(why, f"Choose another {name}, or remove that entry.")
-    arguments = server.arguments_in(known)
-    entry = client.entry([command, *arguments], variables)
-    data = add_entry(file.data, client.suffix, where, entry)
-    is_kept = known is None and _trace(file, client, server) is not None
-    needs_copy = words != [command, *arguments] and not is_kept
+    file, (client, server, *_) = open_text(path), addition
+    if addition.variables is None and not addition.adds_hook and not server.may_be_in(file.data):
+        return None  # even if the file is damaged
+    data = addition.make(file.data)
+    former, present = (_own_commands(it, client, server) for it in (file.data, data))
+    is_kept = all(words in present for words in former) and _trace(file, client, server) is not None
+    needs_copy = former != present and not is_kept
     return _checked(Change(file, data, server, client, project, needs_copy=needs_copy))
 
 
+def _own_commands(data: bytes | None, client: Client, server: Server) -> list[list[str]]:
+    words, _ = words_of(read_entry(data, client.suffix, [client.member, server.name]))
+    return [it for it in (words, *(command.words for command in _find_hooks(data, client, server))) if it]
+
+
 def plan_uninstall(client: Client, path: Path, server: Server, project: Path | None = None) -> Change | None:
-    """Return the change that removes the entry from the file of a client, or None if it has none for this server."""
+    """Return the change that removes the entry and the hook from the file of a client, or None if it has none."""
     file = open_text(path)
-    where = [client.member, server.name]
+    where = (client.member, server.name)
     if not server.may_be_in(file.data):
         return None  # even if the file is damaged
-    if not server.is_started_by(read_entry(file.data, client.suffix, where)):
+    places: list[tuple[Key, ...]] = [command.whole for command in _find_hooks(file.data, client, server)]
+    if server.is_started_by(read_entry(file.data, client.suffix, where)):
+        places.insert(0, where)
+    if not places:
         return None
-    data = remove_entry(file.data or b"", _trace(file, client, server), client.suffix, where)
+    head = client.hook.head if client.hook else None
+    history = _trace(file, client, server)
+    data = remove_entries(file.data or b"", history, client.suffix, [*dict.fromkeys(places)], head)
     return _checked(Change(file, data, server, client, project, is_removal=True))
 
 
 def _trace(file: TextFile, client: Client, server: Server) -> History | None:
     copies = read_copies(file.path, server.command) if file.data is not None else []
-    return trace(file.data, copies, client.suffix, client.member)
+    path, head = (client.hook.path, client.hook.head) if client.hook else ((), None)
+    return trace(file.data, copies, client.suffix, client.member, path, head)
 
 
 def plan_guide(path: Path, server: Server, body: str | None, project: Path) -> Change:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from mcp_client_install.clients import Scope
 from mcp_client_install.console import InstallFailed
 from mcp_client_install.plans import Server
 
-__all__ = ["BadSetting", "Installed", "Registration"]
+__all__ = ["BadSetting", "Extras", "Installed", "Registration"]
 
 
 class BadSetting(ValueError):
@@ -30,6 +30,21 @@ class Installed(NamedTuple):
     """The settings in the entries."""
 
 
+class Extras(NamedTuple):
+    """The part of a server that only some users want, and that costs the others something."""
+
+    question: str
+    """The question whether the user wants it."""
+    variables: Mapping[str, str]
+    """The settings that switch it on."""
+    hook: Sequence[str]
+    """The arguments with which clients run the server's command at the start of a session, before the client's name.
+
+    What it prints is for the model."""
+    advice: str
+    """A sentence in AGENTS.md, for clients that run nothing then."""
+
+
 class Registration:
     """One server as ``install`` and ``uninstall`` know it; a subclass overrides what the server has."""
 
@@ -41,6 +56,9 @@ class Registration:
 
     question: tuple[str, str, str] | None = None
     """The question for the user that decides the scope, with the answers for one project and for all; None: for all."""
+
+    extras: Extras | None = None
+    """The part that ``install --agents`` adds, if there is one."""
 
     ignored: frozenset[str] = frozenset()
     """Settings that are not taken from the environment of the command."""
@@ -75,7 +93,7 @@ class Registration:
 
     def server(self, name: str) -> Server:
         """Return the server whose entry has the ``name``."""
-        return Server(self.command, name)
+        return Server(self.command, name, hook=self.extras.hook if self.extras else ())
 
     def find_program(self) -> str:
         """Return the path of the program that starts the server: clients do not know the ``PATH`` of a shell.

@@ -9,6 +9,7 @@ from unicodedata import category
 __all__ = [
     "BadConfiguration",
     "JsonValue",
+    "Key",
     "append_block",
     "cut_block",
     "decode",
@@ -21,6 +22,9 @@ __all__ = [
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 """Any value in JSON."""
+
+Key: TypeAlias = str | int
+"""The name of a member of an object, or the place of one in a list."""
 
 _BREAK: Final = re.compile(r"\r\n|\n|\r")
 _FIRST_BREAK: Final = re.compile(r"\A(?:\r\n|\n|\r)")
@@ -49,10 +53,10 @@ def decode(data: bytes | None) -> str:
         raise BadConfiguration("it is not UTF-8 text") from error
 
 
-def nest(path: Iterable[str], value: Any) -> Any:  # noqa: ANN401 - any JSON or TOML
-    """Return ``value`` within an object for each key of ``path``, the first outermost."""
+def nest(path: Iterable[Key], value: Any) -> Any:  # noqa: ANN401 - any JSON or TOML
+    """Return ``value`` as the only member of an object or list for each key of ``path``, the first outermost."""
     for key in [*path][::-1]:
-        value = {key: value}
+        value = {key: value} if isinstance(key, str) else [value]
     return value
 
 

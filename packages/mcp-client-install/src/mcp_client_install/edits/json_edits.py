@@ -1,5 +1,7 @@
 """Puts, changes or removes one member of JSON with comments, and leaves every other character as it is.
 
+The number of a place in an array counts as a key; the first number that is free puts a value at its end.
+
 Comments, and commas before a closing bracket, become blanks: Python's own parser reads the rest at the same places.
 """
 
@@ -10,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
-from mcp_client_install.text import BadConfiguration, JsonValue, escape_invisible, line_break, nest, shorten
+from mcp_client_install.text import BadConfiguration, JsonValue, Key, escape_invisible, line_break, nest, shorten
 
 __all__ = ["drop", "load", "put"]
 
@@ -24,9 +26,9 @@ _STRING_OR_COMMA: Final = re.compile(rf"({_STRING}|[\[{{,][ \t\r\n]*,)|,(?=[ \t\
 
 
 class _Member(NamedTuple):
-    """The places of one member of an object in the text."""
+    """The places of one member of an object or array in the text."""
 
-    key: str
+    key: Key
     start: int
     value: int
     end: int
@@ -50,8 +52,8 @@ def load(text: str) -> dict[str, Any]:
     return value
 
 
-def put(text: str, path: Sequence[str], value: JsonValue) -> str:
-    """Return a document, on whose ``path`` are only objects, with ``value`` at its end; what one there has is kept."""
+def put(text: str, path: Sequence[Key], value: JsonValue) -> str:
+    """Return a document, whose ``path`` fits, with ``value`` at its end; what an object there has is kept."""
     if _BLANK.fullmatch(text):
         end = line_break(text)
         return text + json.dumps(nest(path, value), ensure_ascii=False, indent=2).replace("\n", end) + end
@@ -68,11 +70,11 @@ def put(text: str, path: Sequence[str], value: JsonValue) -> str:
         return text
     if _DECODER.decode(document.plain[start:end]) == value:
         return text
-    _, styled, _ = document.style(places[-2], {path[-1]: value})
+    _, styled, _ = document.style(places[-2], nest(path[-1:], value))
     return f"{text[:start]}{styled.removeprefix(f'{_flat(path[-1])}: ')}{text[end:]}"
 
 
-def drop(text: str, path: Sequence[str]) -> str:
+def drop(text: str, path: Sequence[Key]) -> str:
     """Return the document without the member at ``path``, which is there; comments around it stay."""
     document = _Document(text)
     places = [document.root, *(member.value for member in document.find(path))]
@@ -128,12 +130,15 @@ class _Document:
         return _DECODER.raw_decode(self.plain, at)[1]
 
     def members(self, at: int) -> list[_Member]:
-        """Return the members of the object that begins at a place."""
+        """Return the members of the object or array that begins at a place."""
         found: list[_Member] = []
+        is_array = self.plain[at] == "["
         at = _skip(self.plain, at + 1)
-        while self.plain[at] != "}":
-            key, colon = _DECODER.raw_decode(self.plain, at)
-            value = _skip(self.plain, _skip(self.plain, colon) + 1)
+        while self.plain[at] not in "}]":
+            key, value = len(found), at
+            if not is_array:
+                key, colon = _DECODER.raw_decode(self.plain, at)
+                value = _skip(self.plain, _skip(self.plain, colon) + 1)
             end = self.end(value)
             comma = _skip(self.bare, end)
             has_comma = self.bare[comma] == ","
@@ -141,7 +146,7 @@ class _Document:
             at = _skip(self.plain, comma + has_comma)
         return found
 
-    def find(self, path: Sequence[str]) -> list[_Member]:
+    def find(self, path: Sequence[Key]) -> list[_Member]:
         """Return the members on a path, as far as it goes."""
         found: list[_Member] = []
         for key in path:
@@ -152,10 +157,10 @@ class _Document:
             found.append(member)
         return found
 
-    def insert(self, at: int, key: str, value: JsonValue) -> str:
-        """Return the text with a new member last in the object at a place, after every comment, in its style."""
+    def insert(self, at: int, key: Key, value: JsonValue) -> str:
+        """Return the text with a new member last in what is at a place, after every comment, in its style."""
         text, members, stop = self.text, self.members(at), self.end(at) - 1
-        gap, member, end = self.style(at, {key: value})
+        gap, member, end = self.style(at, nest([key], value))
         has_comma = members and members[-1].comma >= 0
         start = members[-1].comma + 1 if has_comma else members[-1].end if members else at + 1
         after = _after_comments(text, start, stop)
@@ -165,8 +170,8 @@ class _Document:
         before = "," if members and not has_comma else ""
         return f"{text[:start]}{before}{text[start:after]}{gap or ' '}{member}{text[after:]}"
 
-    def style(self, at: int, member: dict[str, JsonValue]) -> tuple[str, str, str]:
-        """Return the text before a new member of the object at a place, the member, and what ends the object."""
+    def style(self, at: int, member: JsonValue) -> tuple[str, str, str]:
+        """Return the text before a new member of what is at a place, the only ``member`` of another, and the end."""
         text, members, others = self.text, self.members(at), self.members(self.root)
         if not self._has_break(at) and (members or (others and not self._has_break(self.root))):
             return "", _flat(member)[1:-1], ""

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from mcp_client_install.clients import Scope
 from mcp_client_install.installer import run
-from mcp_client_install.registration import BadSetting, Installed, Registration
+from mcp_client_install.registration import BadSetting, Extras, Installed, Registration
 from task_core.bootstrap import BadSettings, find_in_project
 from task_core.cli.chosen_list import choose_list, describe_place, given_settings
 from task_core.cli.client_entries import find_own_entries
@@ -66,6 +66,13 @@ class ProgramRegistration(Registration):
         self.entry = program.entry
         self._program = program
         self._settings_type: type[ServerSettings] = program.settings_type()
+        if "TASK_EXTRA_TOOLS" in self.settings():
+            self.extras = Extras(
+                "Several agents or long projects?",
+                {"TASK_EXTRA_TOOLS": "all"},
+                ("brief", "--hook"),
+                "Begin every session with its tool `brief`.",
+            )
         if any(path for _, path in self._settings_type.in_project):
             self.question = ("Where should tasks be kept?", "one list for each project", "one list for all projects")
 
