@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_client_install.clients import CLIENTS, Client, Scope, UserFolders, words_of
 from mcp_client_install.edits.documents import read_entry
 from mcp_client_install.files import open_text
-from mcp_client_install.plans import Server
+from mcp_client_install.plans import Server, find_hooks
 from mcp_client_install.text import BadConfiguration
 
-__all__ = ["ClientEntry", "find_entries"]
+__all__ = ["ClientEntry", "find_entries", "has_hook"]
 
 _SCOPES: Final[tuple[Scope, ...]] = ("project", "user")
 
@@ -44,6 +45,15 @@ def find_entries(server: Server, folders: UserFolders) -> Iterator[ClientEntry]:
         for entry in _entries(path, client):
             if server.is_started_by(entry):
                 yield ClientEntry(name, client.title, scope, words_of(entry)[1])
+
+
+def has_hook(server: Server, entry: ClientEntry, folders: UserFolders) -> bool:
+    """Return whether the client of an entry runs the server's command at the start of a session, as far as is known."""
+    client = CLIENTS[entry.client].hook_files(server.command)
+    with suppress(BadConfiguration, OSError):
+        files = client.files(entry.scope, folders) if client else []
+        return any([*find_hooks(open_text(path).data, client, server)] for path in files if client)
+    return False
 
 
 def _entries(path: Path, client: Client) -> list[object]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["REPOSITORIES", "Installer", "find_folders", "report_failure", "run"]
 
+_Chosen = Mapping[Path, Sequence[Client]]
+"""The files for entries, each with the clients that share it."""
+
 REPOSITORIES: Final = (".git", ".hg", ".svn")
 """Names in the root of a repository."""
 
@@ -104,14 +107,17 @@ class Installer:
         project = self._find_root(scope)
         plans: dict[Path, Plan] = {path: partial(plan_install, path, it, project) for path, it in additions.items()}
         if guide := self._choose_guide():
-            section = self._registration.section(self._server.name) + (f" {extras.advice}" if extras else "")
+            section, known = self._registration.section(self._server.name), self._registration.extras
+            section += f" {known.advice}" if known and known.variables.items() <= variables.items() else ""
             plans[guide] = partial(plan_guide, guide, self._server, section, self._folders.project)
         refused = self._console.carry_out(plans)
-        installed = {path: clients for path, clients in chosen.items() if Path(os.path.realpath(path)) not in refused}
+        written = [path for path in additions if Path(os.path.realpath(path)) not in refused]
+        installed = {path: its for path, its in chosen.items() if path in written}
         if installed and not self._options.dry_run:
             for path in (path for name, path in places.items() if variables.get(name) == path):
                 Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._say_what_is_next(installed, scope, variables)
+            hooks = [path for path in written if additions[path].adds_hook and path not in installed]
+            self._say_what_is_next(installed, hooks, wanted)
             if extras:
                 self._say_what_hooks_need(clients, has_guide=guide is not None)
             sys.stdout.writelines(f"{note}\n" for note in self._registration.notes(wanted))
@@ -164,7 +170,7 @@ class Installer:
         name = client.reads_hooks_of
         return bool(name) and (name in others or CLIENTS[name].is_installed(self._folders))
 
-    def _choose_extras(self, chosen: Mapping[Path, Sequence[Client]], given: Mapping[str, str]) -> Extras | None:
+    def _choose_extras(self, chosen: _Chosen, given: Mapping[str, str]) -> Extras | None:
         """Return the server's extras if an option or the answer at a terminal asks for them; asked once."""
         options, extras = self._options, self._registration.extras
         if extras is None or options.agents:
@@ -223,7 +229,7 @@ class Installer:
         return {**{name: os.environ[name] for name in taken}, **named}
 
     def _choose_variables(
-        self, chosen: Mapping[Path, Sequence[Client]], scope: Scope, given: Mapping[str, str]
+        self, chosen: _Chosen, scope: Scope, given: Mapping[str, str]
     ) -> tuple[Mapping[str, str], dict[str, str]]:
         """Return the default places, and the settings to write: those ``given``, as before, or else the default."""
         former = self._read_variables(chosen)
@@ -235,7 +241,7 @@ class Installer:
             variables[name] = path and os.path.abspath(path)  # noqa: PTH100 - a link stays one
         return places, {name: value for name, value in variables.items() if value or name in former}
 
-    def _read_variables(self, chosen: Mapping[Path, Sequence[Client]]) -> dict[str, str]:
+    def _read_variables(self, chosen: _Chosen) -> dict[str, str]:
         """Return the settings with which the server is installed in the first of the files that has it."""
         for path, (client, *_) in chosen.items():
             with suppress(OSError, BadConfiguration):  # reported when the change is planned
@@ -270,12 +276,10 @@ class Installer:
                 how = "install --agents-file lets its agents begin with the server"
                 sys.stdout.write(f"{client.title}: it runs nothing at the start of a session; {how}.\n")
 
-    def _say_what_is_next(
-        self, installed: Mapping[Path, Sequence[Client]], scope: Scope, variables: Mapping[str, str]
-    ) -> None:
-        is_user = scope == "user"
+    def _say_what_is_next(self, installed: _Chosen, hooks: Sequence[Path], wanted: Installed) -> None:
+        is_user = wanted.scope == "user"
         for variable in self._registration.places("project", self._folders.project, {}) if is_user else ():
-            if path := variables.get(variable):
+            if path := wanted.variables.get(variable):
                 shown = f"{variable} is {escape_invisible(path)} in all your projects"
                 sys.stdout.write(f"{shown}; with --scope project, this one has its own.\n")
         for client in (client for clients in installed.values() for client in clients):
@@ -283,8 +287,9 @@ class Installer:
             steps = f"{client.next_step}; {first}" if first else client.next_step
             sys.stdout.write(f"{client.title}: {steps}.\n")
         if not is_user:
-            files = escape_invisible(", ".join(str(path.relative_to(self._folders.project)) for path in installed))
-            verb, it = ("has", "it") if len(installed) == 1 else ("have", "them")
+            names = [str(path.relative_to(self._folders.project)) for path in [*installed, *hooks]]
+            files = escape_invisible(", ".join(names))
+            verb, it = ("has", "it") if len(names) == 1 else ("have", "them")
             sys.stdout.write(f"{files} {verb} paths of this machine: do not commit {it}.\n")
 
 

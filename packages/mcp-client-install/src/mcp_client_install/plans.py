@@ -30,7 +30,7 @@ from mcp_client_install.files import TextFile, open_text, read_copies, restore, 
 from mcp_client_install.hooks import Hook
 from mcp_client_install.text import BadConfiguration, JsonValue, Key, escape_invisible, shorten
 
-__all__ = ["Addition", "Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
+__all__ = ["Addition", "Change", "Server", "find_hooks", "plan_guide", "plan_install", "plan_uninstall"]
 
 _LAUNCHER: Final = re.compile(r"uvx?|pipx|py|pythonw?[0-9.]*t?")
 """Programs that install or find the server that they start."""
@@ -156,7 +156,7 @@ class Change(NamedTuple):
         for data in (self.file.data, self.data):
             words, variables = words_of(read_entry(data, client.suffix, [client.member, self.server.name]))
             texts |= {*words, *(value for name, value in variables.items() if not _SECRET.search(name))}
-            found = _find_hooks(data, client, self.server)
+            found = find_hooks(data, client, self.server)
             hooks += [read_entry(data, client.suffix, command.whole) for command in found]
         texts.add(client.transport)
         in_hooks = _TEXT.finditer(json.dumps(hooks, ensure_ascii=False))
@@ -170,7 +170,7 @@ class _HookCommand(NamedTuple):
     """The place of the item around it, if nothing else is in that; otherwise its own."""
 
 
-def _find_hooks(data: bytes | None, client: Client, server: Server) -> Iterator[_HookCommand]:
+def find_hooks(data: bytes | None, client: Client, server: Server) -> Iterator[_HookCommand]:
     """Yield the commands of the client's hook that are the server's."""
     if not (hook := client.hook):
         return
@@ -219,14 +219,14 @@ class Addition(NamedTuple):
 
     def _make_hook(self, data: bytes | None, hook: Hook) -> bytes | None:
         words, suffix = [self.command, *self.server.hook, hook.client], self.client.suffix
-        found = [*_find_hooks(data, self.client, self.server)]
+        found = [*find_hooks(data, self.client, self.server)]
         for known in found:
             lines = {name: line for name, line in hook.command(words).items() if name not in hook.options}
             data = add_entry(data, suffix, known.place, lines)
         if found or not self.adds_hook:
             return data
         place = [*hook.path, len(read_entries(data, suffix, hook.path))]
-        return add_entry(data or hook.head, suffix, place, hook.item(words))
+        return add_entry(data, suffix, place, hook.item(words), hook.head)
 
 
 def plan_install(path: Path, addition: Addition, project: Path | None = None) -> Change | None:
@@ -246,7 +246,7 @@ def plan_install(path: Path, addition: Addition, project: Path | None = None) ->
 
 def _own_commands(data: bytes | None, client: Client, server: Server) -> list[list[str]]:
     words, _ = words_of(read_entry(data, client.suffix, [client.member, server.name]))
-    return [it for it in (words, *(command.words for command in _find_hooks(data, client, server))) if it]
+    return [it for it in (words, *(command.words for command in find_hooks(data, client, server))) if it]
 
 
 def plan_uninstall(client: Client, path: Path, server: Server, project: Path | None = None) -> Change | None:
@@ -255,7 +255,7 @@ def plan_uninstall(client: Client, path: Path, server: Server, project: Path | N
     where = (client.member, server.name)
     if not server.may_be_in(file.data):
         return None  # even if the file is damaged
-    places: list[tuple[Key, ...]] = [command.whole for command in _find_hooks(file.data, client, server)]
+    places: list[tuple[Key, ...]] = [command.whole for command in find_hooks(file.data, client, server)]
     if server.is_started_by(read_entry(file.data, client.suffix, where)):
         places.insert(0, where)
     if not places:

@@ -69,8 +69,15 @@ def read_entries(data: bytes | None, suffix: str, path: Sequence[Key]) -> dict[t
     return {(*path, key): entry for key, entry in pairs}
 
 
-def add_entry(data: bytes | None, suffix: str, path: Sequence[Key], entry: JsonValue) -> bytes:
-    """Return the configuration with ``entry`` at ``path``, last in a list; what one there has besides is kept."""
+def add_entry(
+    data: bytes | None, suffix: str, path: Sequence[Key], entry: JsonValue, head: bytes | None = None
+) -> bytes:
+    """Return the configuration with ``entry`` at ``path``, last in a list; what one there has besides is kept.
+
+    A new or blank file begins as ``head``.
+    """
+    if head and not (data or b"").strip():
+        data = head
     read_entry(data, suffix, path)
     language = _LANGUAGES[suffix]
     text = decode(data).removeprefix("\ufeff")
@@ -139,7 +146,7 @@ def _add_all(
     data: bytes | None, suffix: str, entries: Mapping[tuple[Key, ...], Any], head: bytes | None
 ) -> bytes | None:
     for path, entry in entries.items():
-        data = add_entry(data or head, suffix, path, entry)
+        data = add_entry(data, suffix, path, entry, head)
     return data
 
 

@@ -6,9 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
+from pathlib import Path
 from typing import Any, Final, cast
 
-from task_core.cli.chosen_list import choose_list
+from platformdirs import user_state_path
+
+from task_core.cli.chosen_list import ChosenList, choose_list, describe_place, find_lists
+from task_core.cli.hook_memory import read_input, recall, remember
 from task_core.cli.program import Program
 from task_core.cli.view.plain import describe_error, tolerate_characters
 from task_core.errors import TaskError
@@ -53,31 +57,53 @@ def run_brief_command(program: Program, words: Sequence[str]) -> int:
 
 
 def _print(program: Program, options: argparse.Namespace) -> int:
-    settings, origin, _ = choose_list(program, options.client)
+    settings, origin, _ = _choose_list(program, options)
     if origin:
         sys.stderr.write(f"{origin}.\n")
     view: View = cast("Any", program.view)(settings)
     try:
+        if options.hook:
+            _print_for_hook(program, options, cast("Briefed", view), describe_place(settings))
+            return 0
         briefed = cast("Briefed", view)
-        now = microseconds(utc_now())
-        text = write_brief(briefed, now, since=options.since, limit=options.max_bytes)
+        text = write_brief(briefed, microseconds(utc_now()), since=options.since, limit=options.max_bytes)
+        sys.stdout.write(text or f"There are no tasks. {briefed.advice}\n")
     except TaskError as error:
         sys.stderr.write(f"{program.name} brief: {describe_error(error)}\n")
         return 1
     finally:
         view.close()
-    if options.hook and text:
-        sys.stdout.write(_FORMS[options.hook](text))
-    elif not options.hook:
-        sys.stdout.write(text or f"There are no tasks. {briefed.advice}\n")
     return 0
+
+
+def _choose_list(program: Program, options: argparse.Namespace) -> ChosenList:
+    """Return the list to show: to a hook the one of its client, if the client has the server."""
+    if options.client or not options.hook:
+        return choose_list(program, options.client)
+    found = find_lists(program)
+    return next((it for it in found if options.hook in it.clients), found[0])
+
+
+def _print_for_hook(program: Program, options: argparse.Namespace, view: Briefed, place: str) -> None:
+    given = read_input()
+    file = user_state_path(program.name, appauthor=False) / "sessions.json"
+    session = given.get("session_id") or given.get("sessionId") or f"{options.hook} {given.get('cwd') or Path.cwd()}"
+    session = f"{session} {place}"
+    last = max((change.number for change in view.changes(limit=1)), default=0)
+    shown = recall(file).get(session, last + 1)
+    since = options.since or (str(shown) if shown <= last else None)  # a higher one was in a list that is gone
+    text = write_brief(view, microseconds(utc_now()), since=since, limit=options.max_bytes)
+    if text:
+        is_vscode = "hookEventName" in given  # it runs the hooks of others, too
+        sys.stdout.write(_FORMS["vscode" if is_vscode else options.hook](text))
+        remember(file, session, last)
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
     about = "Print what a new session must know: work in progress, what comes next, what changed."
     parser = argparse.ArgumentParser(prog=f"{name} brief", description=about)
     parser.add_argument("--max-bytes", type=_bound, default=MAX_BYTES, help="the most to print (default: %(default)s)")
-    since = "the number of a change, or a duration such as 12h or 7d; default: 24h"
+    since = "the number of a change, or a duration such as 12h or 7d; default: 24h, or for a hook what it showed last"
     parser.add_argument("--since", metavar="CHANGE|DURATION", help=since)
     hook = "print it as this client's hook for the start of a session takes it, and nothing if there are no tasks"
     parser.add_argument("--hook", choices=[*_FORMS], metavar="CLIENT", help=f"{hook}: {', '.join(_FORMS)}")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcp_client_install.console import InstallFailed
-from mcp_client_install.entries import ClientEntry, find_entries
+from mcp_client_install.entries import ClientEntry, find_entries, has_hook
 from mcp_client_install.installer import find_folders
 from mcp_client_install.plans import Server
 
 if TYPE_CHECKING:
     from task_core.cli.program import Program
 
-__all__ = ["OwnEntry", "find_own_entries"]
+__all__ = ["HOOK", "OwnEntry", "find_own_entries", "has_own_hook"]
+
+HOOK: Final = ("brief", "--hook")
+"""The arguments of the command for the start of a session, before the name of the client."""
 
 OwnEntry = ClientEntry
 """An entry of a client that starts this server."""
@@ -24,3 +27,8 @@ def find_own_entries(program: Program) -> list[OwnEntry]:
         return [*find_entries(Server(program.name, program.entry), find_folders())]
     except (InstallFailed, OSError):
         return []
+
+
+def has_own_hook(program: Program, entry: OwnEntry) -> bool:
+    """Return whether the client of an entry shows its model the brief of ``program`` at the start of a session."""
+    return has_hook(Server(program.name, program.entry, hook=HOOK), entry, find_folders())

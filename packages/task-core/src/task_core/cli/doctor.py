@@ -56,6 +56,8 @@ def _checks(program: Program, client: str) -> list[Check]:
 def _clients(program: Program) -> Iterator[Finding]:
     """Yield each client that has the server, with the list that it uses."""
     for entry in client_entries(program):
+        from task_core.cli.client_entries import has_own_hook  # noqa: PLC0415 - it is installed if there is an entry
+
         where = "this project" if entry.scope == "project" else "all projects"
         try:
             settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry))
@@ -64,7 +66,8 @@ def _clients(program: Program) -> Iterator[Finding]:
             cure = f"Run {program.name} install {entry.client}, or correct the entry."
             yield wrong(f"{entry.title} ({where}): {error}", cure)
         else:
-            yield right(f"{entry.title} ({where}): {place}")
+            hook = ", with a brief at the start of each session" if has_own_hook(program, entry) else ""
+            yield right(f"{entry.title} ({where}): {place}{hook}")
 
 
 def _findings(check: Check) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from mcp_client_install.installer import run
 from mcp_client_install.registration import BadSetting, Extras, Installed, Registration
 from task_core.bootstrap import BadSettings, find_in_project
 from task_core.cli.chosen_list import choose_list, describe_place, given_settings
-from task_core.cli.client_entries import find_own_entries
+from task_core.cli.client_entries import HOOK, find_own_entries
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.errors import TaskError
 from task_core.store import Engine
@@ -70,7 +70,7 @@ class ProgramRegistration(Registration):
             self.extras = Extras(
                 "Several agents or long projects?",
                 {"TASK_EXTRA_TOOLS": "all"},
-                ("brief", "--hook"),
+                HOOK,
                 "Begin every session with its tool `brief`.",
             )
         if any(path for _, path in self._settings_type.in_project):
