@@ -90,7 +90,7 @@ class HistoryFile:
 
         Without changes only the state is noted: the server has changed something beside the tasks.
         """
-        if not (changes or self.path.exists()):
+        if not (changes or os.path.lexists(self.path)):
             return
 
         def make_lines(end: bytes) -> bytes:
@@ -124,11 +124,12 @@ class HistoryFile:
         bad = 0
         oldest = self._oldest()
         for line in reversed(self._lines()):
-            if needle not in line or _NO_CHANGE.match(line):
+            end = _END.search(line)
+            if needle not in line or _NO_CHANGE.match(line) or (end and int(end[1]) >= before):
                 continue
             change = _parse(line)
             bad += change is None
-            if change and change.number < before and change.at >= oldest:
+            if change and change.at >= oldest:
                 found.append(change)
             if len(found) == limit:
                 break
