@@ -21,7 +21,7 @@ from tests.browser import PATIENCE, SharedBrowser, find_violations
 from tests.servers import ServerRecord
 from tests.tool_client import OpenClient
 
-__all__ = ["BoardTab", "BrowserAgent", "BrowserSession", "Late", "open_session"]
+__all__ = ["BoardTab", "BrowserAgent", "BrowserSession", "Late", "focus_on", "open_session", "press"]
 
 
 class Late(NamedTuple):
@@ -124,6 +124,22 @@ class BoardTab:
     def _check(self, url: str) -> None:
         if not url.startswith(self.base):
             self.faults.append(f"request: {url}")
+
+
+async def focus_on(tab: BoardTab, text: str) -> None:
+    """Go to a task or a button with the Tab key alone."""
+    for _ in range(60):
+        focused = await tab.page.evaluate("document.activeElement.textContent.trim()")
+        if focused == text:
+            return
+        await tab.page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never came to {text}")
+
+
+async def press(tab: BoardTab, *keys: str) -> None:
+    """Press one key after the other."""
+    for key in keys:
+        await tab.page.keyboard.press(key)
 
 
 class BrowserAgent:

@@ -38,7 +38,7 @@ def test_a_board_and_an_agent_see_and_change_the_same_tasks(
         name: after[name] for name in before.keys() - changing
     }
     response = board.act("start", id=task_id, was_status=FIRST_STATUS[record.name])
-    assert said(response) == "Done: Start"
+    assert said(response) == "Started 'Buy bread'"
     assert agent.get(task_id)["status"] == STARTED[record.name]
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.board.board_client import FIRST_STATUS
-from tests.board.browser_session import BoardTab, open_session
+from tests.board.browser_session import BoardTab, focus_on, open_session, press
 from tests.servers import SERVERS, ServerRecord, record_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
@@ -27,34 +27,19 @@ each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: reco
 each_view = pytest.mark.parametrize("record", [LISTS[0], TREES[0]], ids=lambda record: record.name)
 
 
-async def focus_on(tab: BoardTab, text: str) -> None:
-    """Go to a task with the Tab key alone."""
-    for _ in range(60):
-        focused = await tab.page.evaluate("document.activeElement.textContent.trim()")
-        if focused == text:
-            return
-        await tab.page.keyboard.press("Tab")
-    raise AssertionError(f"Tab never came to {text}")
-
-
-async def press(tab: BoardTab, *keys: str) -> None:
-    for key in keys:
-        await tab.page.keyboard.press(key)
-
-
 @each_server
 async def test_a_task_is_created_opened_edited_and_started_by_mouse(record: ServerRecord, tmp_path: Path) -> None:
     async with open_session(record, tmp_path) as session:
         tab, agent = await session.tab(), session.agent()
         await tab.create(**{record.text: "Buy milk"})
-        await expect(tab.saying).to_have_text("Done: New task")
+        await expect(tab.saying).to_have_text("Created 'Buy milk'")
         await tab.card("Buy milk").locator(".open").click()
         await tab.sheet.locator("[data-action=edit]").click()
         await tab.fill(**{record.text: "Buy bread"})
         await expect(tab.card("Buy bread")).to_have_count(1)
         await tab.card("Buy bread").locator(".open").click()
         await tab.sheet.locator("[data-action=start]").click()
-        await expect(tab.saying).to_have_text("Done: Start")
+        await expect(tab.saying).to_have_text("Started 'Buy bread'")
         task_id = await tab.page.locator("[data-id]").first.get_attribute("data-id")
         task = await agent.get(str(task_id))
         assert (task[record.text], task["status"]) == ("Buy bread", STARTED[record.name])
@@ -88,7 +73,7 @@ async def test_a_task_is_created_opened_edited_and_started_by_keyboard(record: S
         await expect(tab.sheet.locator("h2")).to_be_focused()
         await focus_on(tab, "Start")
         await press(tab, "Enter")
-        await expect(tab.saying).to_have_text("Done: Start")
+        await expect(tab.saying).to_have_text("Started 'Buy milk and bread'")
         await expect(tab.card("Buy milk and bread").locator(".open")).to_be_focused()
         task_id = await tab.page.locator("[data-id]").first.get_attribute("data-id")
         assert (await agent.get(str(task_id)))["status"] == STARTED[record.name]

@@ -259,7 +259,7 @@ async def test_a_move_that_takes_long_does_not_close_what_the_user_writes_meanwh
         await tab.sheet.locator("#f-title").fill("Buy bread")
         late.may_come.set()
         await expect(tab.column("in_progress").locator(".card")).to_have_count(1)
-        await expect(tab.sheet.locator(".saying p")).to_have_text("Done: Start")
+        await expect(tab.sheet.locator(".saying p")).to_have_text("Started 'Buy milk'")
         await expect(tab.sheet.locator("#f-title")).to_have_value("Buy bread")
         assert tab.faults == []
 

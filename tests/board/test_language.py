@@ -57,7 +57,7 @@ def test_every_action_and_field_of_a_server_has_a_name_in_every_language(record:
     actions: BoardActions = import_module(f"{record.package}.view").ACTIONS
     others = [it for it in (actions.create_below, actions.place_below, actions.place_on_top) if it]
     offered = [actions.create, actions.edit, *others, *actions.steps]
-    names = {f"action.{action.name}" for action in offered}
+    names = {f"{group}.{action.name}" for action in offered for group in ("action", "done")}
     names |= {f"field.{field.lower()}" for action in offered for field in action.fields}
     names |= {f"hint.{field.lower()}" for action in offered for field in action.fields}
     names |= {f"word.{priority.lower()}" for priority in actions.priorities}
@@ -99,4 +99,4 @@ def test_a_word_that_no_message_knows_is_shown_as_it_is() -> None:
     english = choose_language("en")
     assert english.name("field", "fooBar_baz") == "Foo bar baz"
     assert english.name("status", "in-progress") == "In progress"
-    assert english.hint("fooBar_baz") == ""
+    assert english.find("hint", "fooBar_baz") == ""

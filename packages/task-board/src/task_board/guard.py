@@ -8,14 +8,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from mcp_types import CallToolRequestParams
+from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments
+from task_core.history.changes import Change, current_origin
 from task_core.server.app import TaskServer, Work
 from task_core.server.faults import RenderedAnswer
 from task_core.store import Transaction
 from task_core.store.base import WatchedStore
 
-__all__ = ["EXPECTED", "guard_calls"]
+__all__ = ["CALL", "EXPECTED", "guard_calls"]
+
+CALL: Final = "task-board/call"
+"""The member of ``_meta`` with the name of the call."""
 
 EXPECTED: Final = "task-board/expected"
 """The member of ``_meta`` with the token of the tasks that a call is based on; a refusal names it as a wrong field."""
@@ -24,8 +29,11 @@ _NO_LIST: Final = "-0-"
 """The token of a list that does not exist yet, and the end of the one that it has then."""
 
 
-def guard_calls(server: TaskServer, store: WatchedStore) -> None:
-    """Refuse each call whose ``_meta`` has a token if the tasks have another one when its first transaction begins."""
+def guard_calls(server: TaskServer, store: WatchedStore, made: dict[JsonValue, Change | None]) -> None:
+    """Refuse each call whose ``_meta`` has a token if the tasks have another one when its first transaction begins.
+
+    The last change that a call has made is put into ``made`` under the name of the call.
+    """
     here = threading.local()
 
     def wrap(params: CallToolRequestParams, work: Work) -> Work:
@@ -33,13 +41,15 @@ def guard_calls(server: TaskServer, store: WatchedStore) -> None:
         tool = cast("Callable[[], RenderedAnswer]", work)  # no tool of a store is a coroutine
 
         def guarded() -> RenderedAnswer:
-            here.expected, here.first = meta[EXPECTED], None
+            here.expected, here.first = meta.get(EXPECTED), None
             try:
-                return tool()
+                answer = tool()
             finally:
                 here.expected = None
+            made[meta[CALL]] = current_origin().change
+            return answer
 
-        return guarded if EXPECTED in meta else work
+        return guarded
 
     def check(tasks: Transaction[Any]) -> None:
         expected = getattr(here, "expected", None)

@@ -30,14 +30,13 @@ class Language:
         group, _, name = key.partition(".")
         return self._messages[group][name].format(**values)
 
-    def hint(self, field: str) -> str:
-        """Return what people should know about a field of a form, or nothing."""
-        return self._messages["hint"].get(_key(field), "")
+    def find(self, group: str, word: str) -> str:
+        """Return what people should know about a field of a form, or whatever a group says of a word; or nothing."""
+        return self._messages[group].get(_key(word), "")
 
     def name(self, group: str, word: str) -> str:
         """Return the name of a status, field or action for people; without a message, its own words."""
-        known = self._messages[group].get(_key(word))
-        return known or re.sub(r"(?<=[a-z])(?=[A-Z])|[-_]+", " ", word).strip().capitalize()
+        return self.find(group, word) or re.sub(r"(?<=[a-z])(?=[A-Z])|[-_]+", " ", word).strip().capitalize()
 
 
 def _key(word: str) -> str:

@@ -5,23 +5,29 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from anyio import to_thread
 from mcp.client import Client
-from mcp_types import CallToolResult, RequestParamsMeta
+from mcp_types import CallToolResult, Implementation, RequestParamsMeta
 from pydantic import JsonValue
 
-from task_board.guard import EXPECTED, guard_calls
+from task_board.guard import CALL, EXPECTED, guard_calls
 from task_core.errors import TaskError
 from task_core.files import identify
+from task_core.history.changes import Change
 from task_core.server.app import TaskServer
 from task_core.store.base import WatchedStore
+from task_core.store.undo import History
 from task_core.text import address_people
 from task_core.view import Action, BoardActions, Line, View
 
-__all__ = ["BoardStore", "CallOutcome", "Snapshot"]
+__all__ = ["AUTHOR", "BoardStore", "CallOutcome", "Snapshot"]
+
+AUTHOR: Final = "board"
+"""The author of the board's changes in the history."""
 
 
 class CallOutcome(NamedTuple):
@@ -33,6 +39,8 @@ class CallOutcome(NamedTuple):
     fields: Mapping[str, str] = {}
     """the fault of each wrong argument, by its name"""
     warnings: Sequence[str] = ()
+    change: int = 0
+    """the number of the change that it made, if that can be undone"""
 
     @property
     def is_stale(self) -> bool:
@@ -81,6 +89,9 @@ class Snapshot:
         return [task for task in map(self.line, line.needs) if task and task.status not in finished]
 
 
+_CLIENT: Final = Implementation(name=AUTHOR, version="")
+
+
 @dataclass
 class BoardStore:
     """One store and the server that keeps it; every reading method raises ``TaskError`` if it cannot be read."""
@@ -100,7 +111,10 @@ class BoardStore:
     _client: Client = field(init=False)
 
     def __post_init__(self) -> None:
-        guard_calls(self.server, self.store)
+        self._calls = count()
+        self._made: dict[JsonValue, Change | None] = {}
+        guard_calls(self.server, self.store, self._made)
+        self._has_history = False
         self.schemas: Mapping[str, Mapping[str, Any]] = {}
         """the input schema of each tool"""
         self._turn = threading.Lock()
@@ -108,7 +122,7 @@ class BoardStore:
 
     async def start(self, stack: AsyncExitStack) -> None:
         """Serve its tools within this process until ``stack`` ends."""
-        self._client = await stack.enter_async_context(Client(self.server.sdk))
+        self._client = await stack.enter_async_context(Client(self.server.sdk, client_info=_CLIENT))
         tools = (await self._client.list_tools()).tools
         self.schemas = {tool.name: tool.input_schema for tool in tools}
 
@@ -147,8 +161,18 @@ class BoardStore:
 
     async def call(self, action: Action, arguments: Mapping[str, JsonValue], token: str | None = None) -> CallOutcome:
         """Call the tool of an action, only while ``token`` is that of the tasks, if it is given."""
-        meta = None if token is None else cast("RequestParamsMeta", {EXPECTED: token})
-        return _outcome(await self._client.call_tool(action.tool, _arguments(action, arguments), meta=meta))
+        call = str(next(self._calls))
+        meta = cast("RequestParamsMeta", {CALL: call} | ({} if token is None else {EXPECTED: token}))
+        outcome = _outcome(await self._client.call_tool(action.tool, _arguments(action, arguments), meta=meta))
+        change = self._made.pop(call, None)
+        is_kept = change and await to_thread.run_sync(self.find_history)
+        return outcome._replace(change=change.number) if change and is_kept else outcome
+
+    def find_history(self) -> History | None:
+        """Return the history of the tasks; None if none is kept, or nothing has been changed yet."""
+        history = self.server.find_history() if self.server.find_history else None
+        self._has_history = self._has_history or bool(history and history.changes())
+        return history if self._has_history else None
 
     async def say(self) -> CallOutcome:
         """Return an error or warnings that the server has now."""

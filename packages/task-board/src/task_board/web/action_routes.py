@@ -14,12 +14,12 @@ from task_board.web.decisions import DECISIONS, Asked, OutOfDate, decide_step
 from task_board.web.forms import compare, make_fields, merge
 from task_board.web.news import News
 from task_board.web.pages import Pages, find_action, form_values
-from task_board.web.responses import announce, language_of, render, say
+from task_board.web.responses import announce, language_of, quote, render, say
 from task_core.errors import TaskError
 from task_core.text import address_people
 from task_core.view import Action
 
-__all__ = ["ActionRoutes"]
+__all__ = ["ActionRoutes", "read_form"]
 
 _TRIES: Final = 20
 """The number of attempts at a change while others change the store at the same time."""
@@ -37,7 +37,7 @@ class ActionRoutes:
 
     async def act(self, request: Request) -> Response:
         """Carry out an action, or say why not."""
-        store, given = self._pages.store(request), await _read_form(request)
+        store, given = self._pages.store(request), await read_form(request)
         language = language_of(request)
         if "status" in given:
             try:
@@ -58,6 +58,7 @@ class ActionRoutes:
         language = language_of(request)
         warnings: list[str] = []
         try:
+            text = await to_thread.run_sync(_name_task, store, asked)
             outcome = await _carry_out(store, asked, warnings)
         except TaskError as error:
             outcome = CallOutcome(error.code, address_people(error.message), warnings=warnings)
@@ -70,12 +71,13 @@ class ActionRoutes:
         done = language.say("page.unchanged")
         if outcome:
             self._news.report(store.key)
-            done = language.say("page.done", action=language.name("action", asked.action.name))
-        return say({"closed": True, **announce("warning" if warnings else "done", done, warnings)})
+            done = language.say(f"done.{asked.action.name}", text=quote(text))
+        change = outcome.change if outcome else 0
+        return say({"closed": True, **announce("warning" if warnings else "done", done, warnings, change)})
 
     async def compare(self, request: Request) -> Response:
         """Show what others have changed in the task of an open form, and change nothing."""
-        store, given = self._pages.store(request), await _read_form(request)
+        store, given = self._pages.store(request), await read_form(request)
         asked = Asked(find_action(store, given.get("action", "")), given)
 
         def read() -> dict[str, Any]:
@@ -90,12 +92,19 @@ class ActionRoutes:
         return render(request, "differences.html", is_live=True, **values)
 
 
-async def _read_form(request: Request) -> dict[str, str]:
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields that the page has sent, or answer 400."""
     try:
         text = (await request.body()).decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
     except (ValueError, ClientDisconnect):  # nobody would see a traceback in the second case
         raise HTTPException(400) from None
+
+
+def _name_task(store: BoardStore, asked: Asked) -> str:
+    """Return the text of the task that an action is about: the one that it gets, or else the one that it has."""
+    line = store.tasks().line(asked.task)
+    return asked.texts("now.").get(store.actions.create.fields[0]) or (line.text if line else asked.task)
 
 
 def _find_step(store: BoardStore, task_id: str, status: str) -> Action | None:

@@ -15,6 +15,7 @@ from task_board.web.news import News
 from task_board.web.pages import Pages
 from task_board.web.responses import STATIC
 from task_board.web.safety import Keys, protect
+from task_board.web.undo_routes import UndoRoutes
 
 __all__ = ["BoardApp"]
 
@@ -31,7 +32,7 @@ class BoardApp:
     def build(self) -> ASGIApp:
         """Return the ASGI application."""
         pages = Pages({store.key: store for store in self._stores}, self._news, self.keys)
-        changes = ActionRoutes(pages, self._news)
+        changes, undoing = ActionRoutes(pages, self._news), UndoRoutes(pages, self._news)
         routes = [
             Route("/", pages.enter),
             Route("/b/{key}", pages.board),
@@ -41,6 +42,8 @@ class BoardApp:
             Route("/b/{key}/form", pages.form),
             Route("/b/{key}/act", changes.act, methods=["POST"]),
             Route("/b/{key}/compare", changes.compare, methods=["POST"]),
+            Route("/b/{key}/history", undoing.history),
+            Route("/b/{key}/undo", undoing.undo, methods=["POST"]),
             Route("/events", pages.events),
         ]
         outer = [

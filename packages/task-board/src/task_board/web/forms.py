@@ -1,5 +1,6 @@
 """Forms made from the schema of the tool that they call."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -58,7 +59,8 @@ def as_text(value: JsonValue) -> str:
     """Return a stored value as a field shows it; a list has one line for each of its items."""
     if isinstance(value, list):
         return "\n".join(map(_as_item, value))
-    return "" if value is None else str(value).replace("\r\n", "\n").replace("\r", "\n")
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "" if value is None else text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _as_item(value: JsonValue) -> str:

@@ -108,6 +108,7 @@ class Pages:
                 "steps": list_steps(store, line),
                 "is_begun": count_below(tasks, task_id, store.view.finished) > 0,
                 "places": list_places(store, task_id),
+                "has_history": store.find_history() is not None,
             }
 
         return await _attempt(request, store, "task.html", read)

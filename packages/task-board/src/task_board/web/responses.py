@@ -14,13 +14,17 @@ from task_board.language import Language, choose_language
 from task_board.markdown import headline, render_markdown, show_invisible
 from task_board.web.details import label_id
 from task_board.web.layout import find_tone
+from task_core.text import shorten
 
-__all__ = ["STATIC", "announce", "language_of", "render", "say"]
+__all__ = ["STATIC", "announce", "language_of", "quote", "render", "say"]
 
 _HERE: Final = Path(__file__).parent
 
 STATIC: Final = _HERE / "static"
 """The folder with the style, the scripts and the icon."""
+
+_QUOTED: Final = 80
+"""Characters of a task's text in a message."""
 
 _TEMPLATES: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
@@ -41,13 +45,19 @@ def language_of(request: Request) -> Language:
     return choose_language(request.headers.get("accept-language", ""))
 
 
-def announce(kind: str, text: str, english: Sequence[str] = ()) -> dict[str, JsonValue]:
+def announce(kind: str, text: str, english: Sequence[str] = (), change: int = 0) -> dict[str, JsonValue]:
     """Return the event that lets the page say something: ``done``, ``warning`` or ``error``.
 
-    ``english`` are the server's own messages, which follow ``text`` and which the page marks as English.
+    ``english`` are the server's own messages, which follow ``text`` and which the page marks as English. The page
+    offers to undo the change with the number ``change``, unless that is 0.
     """
     lines = [text, *english] if text else english
-    return {"said": {"kind": kind, "text": "\n".join(lines), "english": "\n".join(english)}}
+    return {"said": {"kind": kind, "text": "\n".join(lines), "english": "\n".join(english), "undo": change}}
+
+
+def quote(text: str) -> str:
+    """Return the first line of a task's text as a message names it."""
+    return shorten(headline(text), _QUOTED)
 
 
 def render(

@@ -6,6 +6,7 @@
   const filters = document.getElementById("filters");
   const sheet = document.getElementById("sheet");
   const live = document.getElementById("live");
+  const sayings = document.getElementById("sayings");
   const limits = new Map();
   // What the user has opened and shut survives a reload.
   const kept = recall();
@@ -111,7 +112,7 @@
   }
 
   // What is the same stays, so that no button is gone before it is answered.
-  let hadFocus = false;
+  let hadFocus = false, isHistoryOpen = false;
   const shownTexts = new Map();
   document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const { target, serverResponse: text, requestConfig: request } = detail;
@@ -128,12 +129,14 @@
       detail.shouldSwap &&= isFree && text !== shownTexts.get(target);
     }
     if (detail.shouldSwap) shownTexts.set(target, text);
+    isHistoryOpen = Boolean(request.headers[LIVE] && sheet.querySelector(".history[open]"));
   });
 
   document.body.addEventListener("htmx:afterSwap", ({ detail }) => {
     if (detail.target === tasks && hadFocus && document.activeElement === document.body) tasks.focus();
     // htmx says this too of answers that only announce something.
     if (detail.target.id === "sheet-body" && detail.xhr.getResponseHeader("HX-Reswap") !== "none") showSheet();
+    if (isHistoryOpen) sheet.querySelector(".history")?.setAttribute("open", "");
     dress(detail.target);
   });
 
@@ -255,8 +258,8 @@
 
   // What answers announce
 
-  // What the server itself says, at the end of the text, is English on every page.
-  function say(kind, text, english = "") {
+  // What the server itself says, at the end of the text, is English on every page. ``undo`` is the number of a change.
+  function say(kind, text, english = "", undo = 0) {
     const saying = document.createElement("div");
     saying.className = `saying ${kind}`;
     saying.setAttribute("role", kind === "done" ? "status" : "alert");
@@ -273,15 +276,31 @@
     close.dataset.close = "";
     close.textContent = "×";
     close.setAttribute("aria-label", document.body.dataset.label);
-    saying.append(words, close);
+    const button = undo ? offerUndo(undo) : "";
+    saying.append(words, button, close);
+    const hadFocus = document.activeElement?.closest(".saying");
     for (const old of document.querySelectorAll(".saying")) {
       if (old.matches(".done") || old.querySelector("p").textContent === text) old.remove();
     }
-    (sheet.open ? sheet : document.getElementById("sayings")).append(saying);
-    if (kind === "done") {
-      live.textContent = text;
-      setTimeout(() => saying.remove(), 6000);
-    }
+    (sheet.open ? sheet : sayings).append(saying);
+    if (hadFocus) (button || close).focus();
+    if (kind !== "done") return;
+    live.textContent = text;
+    const end = () => (saying.matches(":hover, :focus-within") ? setTimeout(end, 6000) : saying.remove());
+    setTimeout(end, undo ? 20_000 : 6000);
+  }
+
+  function offerUndo(number) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "undo";
+    button.textContent = document.body.dataset.undo;
+    const request = { source: live, target: document.body, swap: "none", values: { number } };
+    const undo = () => {
+      sending = sending.then(() => htmx.ajax("POST", `${key}/undo`, request)).catch(() => {}).then(refresh);
+    };
+    button.addEventListener("click", undo, { once: true });
+    return button;
   }
 
   document.body.addEventListener("closed", ({ target }) => {
@@ -291,7 +310,7 @@
   });
   document.body.addEventListener("said", ({ target, detail }) => {
     if (target === live && detail.kind === "error") waiting = []; // they were meant for where it would have been
-    say(detail.kind, detail.text, detail.english);
+    say(detail.kind, detail.text, detail.english, detail.undo);
   });
   document.body.addEventListener("refresh", (event) => {
     if (event.target !== tasks && event.target !== live) refresh();
@@ -471,6 +490,7 @@
     const id = event.target.closest("[data-id]")?.dataset.id;
     if (event.key === "e" && sheet.open) sheet.querySelector("[data-action='edit']")?.click();
     else if (event.key === "e" && id) load(`${key}/form?${new URLSearchParams({ action: "edit", id })}`);
+    else if (event.key === "u") [...(sheet.open ? sheet : sayings).querySelectorAll(".undo")].at(-1)?.click();
     else if (event.key === "n" && !sheet.open) document.getElementById("new").click();
     else if (event.key === "/" && !sheet.open) document.getElementById("q").focus();
     else if (event.key === "?" && !sheet.open) showKeys();
