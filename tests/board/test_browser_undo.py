@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 from playwright.async_api import expect
@@ -12,7 +13,9 @@ from tests.servers import ServerRecord, record_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
 
-each_view = pytest.mark.parametrize("record", map(record_of, ("tasks-v1", "hierarchy")), ids=lambda it: it.name)
+VIEWS: Final = [record_of("tasks-v1"), record_of("hierarchy")]
+
+each_view = pytest.mark.parametrize("record", VIEWS, ids=lambda record: record.name)
 
 
 @pytest.mark.requirement("PE-7")
