@@ -116,6 +116,7 @@ _SESSIONS: Final = {
     "AG-6": "one change is undone, within the server's rules, unless that has changed since; as a command too",
     "AG-7": "no allowed call destroys text for good",
     "AG-8": "a brief of a few thousand bytes has all that a new session must know; as a tool, a resource and a command",
+    "AG-10": "install --agents adds a hook that shows a client's model the brief, and uninstall restores every byte",
     "AG-21": "any earlier state can be rebuilt from the history alone, whoever made the changes",
 }
 

@@ -174,6 +174,7 @@ async def test_a_task_that_was_removed_is_named_by_the_text_that_it_had() -> Non
 @pytest.fixture
 def brief(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     monkeypatch.setenv("TASKS_FILE_PATH", str(tmp_path / "tasks.json"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def print_brief(*words: str, code: int = 0) -> str:
         with command_line(), pytest.raises(SystemExit) as ended:

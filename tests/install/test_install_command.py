@@ -179,7 +179,7 @@ def test_a_question_that_is_answered_or_has_one_answer_is_not_asked(
     machine: Machine, server: str, words: tuple[str, ...]
 ) -> None:
     machine.has("cursor")
-    asked = "Several agents or long projects? [y/N] " * (server in {"heartbeat", "hierarchy"})
+    asked = "Several agents or long projects? [y/N] " * (server != "cortex-mcp")
     done = machine("install", *words, answers="n\ny\n" if asked else "y\n", server=server)
     assert (done.code, done.err) == (0, f"{asked}Make these changes? [y/N] ")
     assert f"Wrote {machine.home / CURSOR}." in done.out

@@ -11,8 +11,8 @@ from typing import Any, Final
 __all__ = ["read_input", "recall", "remember"]
 
 _MAX_SESSIONS: Final = 200
-_FAILURES: Final = (AttributeError, OSError, ValueError, RecursionError)
-"""Errors of a stdin that is missing, of files, and of what is not JSON: none may keep a session from starting."""
+_FAILURES: Final = (AttributeError, OSError, ValueError, TypeError, RecursionError)
+"""The errors of a missing stdin, of files, and of unexpected data: none may keep a session from starting."""
 
 
 def read_input(seconds: float = 0.2) -> dict[str, Any]:

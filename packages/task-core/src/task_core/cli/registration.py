@@ -67,12 +67,8 @@ class ProgramRegistration(Registration):
         self._program = program
         self._settings_type: type[ServerSettings] = program.settings_type()
         if "TASK_EXTRA_TOOLS" in self.settings():
-            self.extras = Extras(
-                "Several agents or long projects?",
-                {"TASK_EXTRA_TOOLS": "all"},
-                HOOK,
-                "Begin every session with its tool `brief`.",
-            )
+            advice = "Begin every session with its tool `brief`."
+            self.extras = Extras("Several agents or long projects?", {"TASK_EXTRA_TOOLS": "all"}, HOOK, advice)
         if any(path for _, path in self._settings_type.in_project):
             self.question = ("Where should tasks be kept?", "one list for each project", "one list for all projects")
 
