@@ -17,7 +17,7 @@ from mcp_client_install.clients import CLIENTS
 from mcp_client_install.console import Console
 from mcp_client_install.edits.documents import GUIDES
 from mcp_client_install.files import FileRewritten, open_text, save
-from mcp_client_install.plans import Addition, Change, Server, plan_guide, plan_install, plan_uninstall
+from mcp_client_install.plans import Addition, PlannedChange, Server, plan_guide, plan_install, plan_uninstall
 from tests.core.faults import EFFECTS, Fault, watched
 from tests.core.notes import nobody, open_folder
 from tests.install.machine import Machine, snapshot
@@ -42,7 +42,7 @@ DAMAGED = {
 }
 
 
-def plan_entry(file: Path) -> Change:
+def plan_entry(file: Path) -> PlannedChange:
     change = plan_install(file, ADDITION)
     assert change
     return change
@@ -193,7 +193,7 @@ def test_a_change_by_another_program_is_reported_with_what_to_do(
 ) -> None:
     file = tmp_path / "mcp.json"
 
-    def plan() -> Change:
+    def plan() -> PlannedChange:
         change = plan_entry(file)
         file.write_text("{}")
         return change

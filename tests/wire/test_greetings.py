@@ -293,7 +293,7 @@ def test_requests_in_a_file_are_answered_by_the_sdk_alone(tmp_path: Path) -> Non
         ("LOG_LEVEL", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "LOG_LEVEL": "loud"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:/no such folder/tasks.db"}),
         ("store", {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"}),
-        ("TASK_EXTRA_TOOLS", {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"}),
+        ("TASK_EXTRA_TOOLS", {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "news"}),
     ],
 )
 def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_client_install.files import describe
-from mcp_client_install.plans import Change
+from mcp_client_install.plans import PlannedChange
 from mcp_client_install.text import BadConfiguration
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Console", "InstallFailed", "Plan"]
 
-Plan = Callable[[], Change | None]
+Plan = Callable[[], PlannedChange | None]
 """Plans the change of one file, or returns None if nothing changes there."""
 
 
@@ -53,7 +53,7 @@ class Console:
 
         It raises ``InstallFailed`` if there was nobody to ask, or they did not agree.
         """
-        changes: dict[Path, Change] = {}
+        changes: dict[Path, PlannedChange] = {}
         seen, refused = set[Path](), set[Path]()
         for path, plan in plans.items():
             real = Path(os.path.realpath(path))  # links may give one file several names
@@ -86,7 +86,7 @@ class Console:
             raise InstallFailed("nothing has changed")
 
 
-def _make(change: Change) -> bool:
+def _make(change: PlannedChange) -> bool:
     """Make a change, and return whether that was possible."""
     path = change.file.path
     try:

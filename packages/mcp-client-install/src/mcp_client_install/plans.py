@@ -30,7 +30,7 @@ from mcp_client_install.files import TextFile, open_text, read_copies, restore, 
 from mcp_client_install.hooks import Hook
 from mcp_client_install.text import BadConfiguration, JsonValue, Key, escape_invisible, shorten
 
-__all__ = ["Addition", "Change", "Server", "find_hooks", "plan_guide", "plan_install", "plan_uninstall"]
+__all__ = ["Addition", "PlannedChange", "Server", "find_hooks", "plan_guide", "plan_install", "plan_uninstall"]
 
 _LAUNCHER: Final = re.compile(r"uvx?|pipx|py|pythonw?[0-9.]*t?")
 """Programs that install or find the server that they start."""
@@ -105,7 +105,7 @@ class Server(NamedTuple):
         return any(spelling.encode() in (data or b"") for spelling in spellings)
 
 
-class Change(NamedTuple):
+class PlannedChange(NamedTuple):
     """A planned change of one file."""
 
     file: TextFile
@@ -229,7 +229,7 @@ class Addition(NamedTuple):
         return add_entry(data, suffix, place, hook.item(words), hook.head)
 
 
-def plan_install(path: Path, addition: Addition, project: Path | None = None) -> Change | None:
+def plan_install(path: Path, addition: Addition, project: Path | None = None) -> PlannedChange | None:
     """Return the change that adds a server to a file or brings it up to date there, or None if nothing is added.
 
     ``project``: the folder of the project that the file is for, if it is for one.
@@ -241,7 +241,7 @@ def plan_install(path: Path, addition: Addition, project: Path | None = None) ->
     former, present = (_own_commands(it, client, server) for it in (file.data, data))
     is_kept = all(words in present for words in former) and _trace(file, client, server) is not None
     needs_copy = former != present and not is_kept
-    return _checked(Change(file, data, server, client, project, needs_copy=needs_copy))
+    return _checked(PlannedChange(file, data, server, client, project, needs_copy=needs_copy))
 
 
 def _own_commands(data: bytes | None, client: Client, server: Server) -> list[list[str]]:
@@ -249,7 +249,7 @@ def _own_commands(data: bytes | None, client: Client, server: Server) -> list[li
     return [it for it in (words, *(command.words for command in find_hooks(data, client, server))) if it]
 
 
-def plan_uninstall(client: Client, path: Path, server: Server, project: Path | None = None) -> Change | None:
+def plan_uninstall(client: Client, path: Path, server: Server, project: Path | None = None) -> PlannedChange | None:
     """Return the change that removes the entry and the hook from the file of a client, or None if it has none."""
     file = open_text(path)
     where = (client.member, server.name)
@@ -263,7 +263,7 @@ def plan_uninstall(client: Client, path: Path, server: Server, project: Path | N
     head = client.hook.head if client.hook else None
     history = _trace(file, client, server)
     data = remove_entries(file.data or b"", history, client.suffix, [*dict.fromkeys(places)], head)
-    return _checked(Change(file, data, server, client, project, is_removal=True))
+    return _checked(PlannedChange(file, data, server, client, project, is_removal=True))
 
 
 def _trace(file: TextFile, client: Client, server: Server) -> History | None:
@@ -272,7 +272,7 @@ def _trace(file: TextFile, client: Client, server: Server) -> History | None:
     return trace(file.data, copies, client.suffix, client.member, path, head)
 
 
-def plan_guide(path: Path, server: Server, body: str | None, project: Path) -> Change:
+def plan_guide(path: Path, server: Server, body: str | None, project: Path) -> PlannedChange:
     """Return the change that puts a section with ``body`` into a file for agents of a project; None removes it."""
     file = open_text(path)
     name = f"{server.command} {server.name}"
@@ -280,10 +280,10 @@ def plan_guide(path: Path, server: Server, body: str | None, project: Path) -> C
         data = remove_section(file.data, name) if file.data else file.data
     else:
         data = add_section(file.data, name, body)
-    return _checked(Change(file, data, server, project=project, is_removal=body is None))
+    return _checked(PlannedChange(file, data, server, project=project, is_removal=body is None))
 
 
-def _checked(change: Change) -> Change:
+def _checked(change: PlannedChange) -> PlannedChange:
     """Return a change, if no link leads out of its project: the author of that could point a link anywhere."""
     project = change.project
     if project and change.is_needed and not change.file.path.is_relative_to(os.path.realpath(project)):

@@ -1,6 +1,7 @@
 """The history of a list: what each change replaced, and who made it (AG-3)."""
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,18 +14,19 @@ from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
 from task_core.models import Record
-from task_core.text import shorten
 
 __all__ = [
     "HISTORY_DAYS",
     "MAX_BYTES",
     "OUTSIDE",
     "Change",
+    "JsonObject",
     "Origin",
-    "Place",
     "Recorder",
     "Step",
+    "TreePlace",
     "current_origin",
+    "find_rising",
     "made_by",
     "needle_of",
 ]
@@ -76,7 +78,7 @@ def current_origin() -> Origin:
 @contextmanager
 def made_by(by: str, tool: str) -> Iterator[Origin]:
     """Let every change in this block, and in what it awaits, have this origin."""
-    origin = Origin(shorten(by, _MAX_AUTHOR), tool)
+    origin = Origin(by[:_MAX_AUTHOR], tool)
     token = _ORIGIN.set(origin)
     try:
         yield origin
@@ -84,7 +86,7 @@ def made_by(by: str, tool: str) -> Iterator[Origin]:
         _ORIGIN.reset(token)
 
 
-class Place(NamedTuple):
+class TreePlace(NamedTuple):
     """A place in a tree."""
 
     parent: str
@@ -102,8 +104,8 @@ class Step:
     """``created``, ``changed``, ``moved`` or ``removed``"""
     before: JsonObject = field(default_factory=dict)
     after: JsonObject = field(default_factory=dict)
-    left: Place | None = None
-    reached: Place | None = None
+    left: TreePlace | None = None
+    reached: TreePlace | None = None
     is_cut: bool = False
     """true if a value is too long to be kept, so that the change cannot be undone"""
 
@@ -191,7 +193,7 @@ def _kept_form() -> TypeAdapter[dict[str, Any]]:
     """Return what checks the form in which changes are kept; made when it is needed, since that takes time."""
     step: dict[str, Any] = {"id": str, "what": Literal["created", "changed", "moved", "removed"]}
     step |= dict.fromkeys(("before", "after"), NotRequired[JsonObject]) | {"cut": NotRequired[bool]}
-    step |= dict.fromkeys(("from", "to"), NotRequired[Place])
+    step |= dict.fromkeys(("from", "to"), NotRequired[TreePlace])
     change = {"by": str, "tool": str, "tasks": list[TypedDict("Step", step)], "more": NotRequired[int]}
     return TypeAdapter(TypedDict("Change", change))
 
@@ -210,7 +212,7 @@ class Recorder:
         self._drafts: list[_Draft] = []
         self._latest: dict[str, _Draft] = {}
 
-    def created(self, record: Record, place: Place | None) -> None:
+    def created(self, record: Record, place: TreePlace | None) -> None:
         """Record that ``record`` was added."""
         self._add(Step(record.id, "created", reached=place), None, record)
 
@@ -222,11 +224,11 @@ class Recorder:
         else:
             self._add(Step(new.id, "changed"), old, new)
 
-    def moved(self, record_id: str, left: Place, reached: Place) -> None:
+    def moved(self, record_id: str, left: TreePlace, reached: TreePlace) -> None:
         """Record that a record was moved with everything below it."""
         self._drafts.append(_Draft(Step(record_id, "moved", left=left, reached=reached), None, None))
 
-    def removed(self, record: Record, place: Place | None) -> None:
+    def removed(self, record: Record, place: TreePlace | None) -> None:
         """Record that ``record``, below which there is nothing any more, was removed."""
         self._add(Step(record.id, "removed", left=place), record, None)
         del self._latest[record.id]
@@ -251,3 +253,22 @@ def _finish(draft: _Draft) -> Step | None:
 
 def _values(record: Record | None) -> JsonObject:
     return from_json(record.to_json()) if record else {}
+
+
+def find_rising(places: Mapping[str, int], names: list[str]) -> set[str]:
+    """Return the most of ``names`` whose places rise: the longest increasing subsequence, by patience sorting."""
+    tops: list[int] = []
+    ends: list[str] = []
+    before: dict[str, str] = {}
+    for name in names:
+        if name in places:
+            pile = bisect_left(tops, places[name])
+            tops[pile : pile + 1] = [places[name]]
+            ends[pile : pile + 1] = [name]
+            before[name] = ends[pile - 1] if pile else ""
+    found: set[str] = set()
+    name = ends[-1] if ends else ""
+    while name:
+        found.add(name)
+        name = before[name]
+    return found

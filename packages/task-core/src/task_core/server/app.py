@@ -94,7 +94,9 @@ class TaskServer:
         """finds the history of the tasks, if they have one"""
         self.read_brief: Callable[[], str] | None = None
         """returns the content of ``tasks://brief``, if that is offered"""
-        self.note_call: Callable[[str, str, float], None] = _log_call
+        self.note_call: Callable[[str, str, float], None] = lambda name, outcome, seconds: _log.info(
+            "%s: %s in %.1f ms", name, outcome, seconds * 1000
+        )
         """notes the tool, the outcome and the seconds of each call"""
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
         """returns how a call of a tool that may change the tasks is carried out"""
@@ -238,7 +240,8 @@ class TaskServer:
     ) -> mcp_types.CallToolResult:
         start, outcome = perf_counter(), "cancelled"
         try:
-            with made_by(_name_client(context), params.name):
+            client = context.session.client_params
+            with made_by(f"{client.client_info.name} {client.client_info.version}" if client else "", params.name):
                 answer = await self._answer(context, params)
             outcome = "ok"
             warn_of_joined_items(self._warnings, params.arguments, self._input_schema(params.name) or {})
@@ -279,15 +282,6 @@ class TaskServer:
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
-
-
-def _name_client(context: ServerRequestContext[None]) -> str:
-    params = context.session.client_params
-    return f"{params.client_info.name} {params.client_info.version}".strip() if params else ""
-
-
-def _log_call(name: str, outcome: str, seconds: float) -> None:
-    _log.info("%s: %s in %.1f ms", name, outcome, seconds * 1000)
 
 
 async def _advertise(list_tool: str, ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:

@@ -1,6 +1,5 @@
 """The content of a document that was read, and what follows from it for the rows."""
 
-from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic
@@ -8,11 +7,12 @@ from typing import Generic
 from pydantic import JsonValue
 
 from task_core.errors import DuplicateId
+from task_core.history.changes import find_rising
 from task_core.models import RecordT
 from task_core.store.base import ROOTS
 from task_core.store.transaction import Transaction
 
-__all__ = ["Decoded", "find_rising"]
+__all__ = ["Decoded"]
 
 
 @dataclass(frozen=True)
@@ -91,22 +91,3 @@ def _place_children(work: Transaction[RecordT], parent: str, wanted: list[str], 
             work.move(name, parent, last)
         else:
             work.add(records[name], parent, last if last < len(present) - 1 else None)
-
-
-def find_rising(places: Mapping[str, int], names: list[str]) -> set[str]:
-    """Return the most of ``names`` whose places rise: the longest increasing subsequence, by patience sorting."""
-    tops: list[int] = []
-    ends: list[str] = []
-    before: dict[str, str] = {}
-    for name in names:
-        if name in places:
-            pile = bisect_left(tops, places[name])
-            tops[pile : pile + 1] = [places[name]]
-            ends[pile : pile + 1] = [name]
-            before[name] = ends[pile - 1] if pile else ""
-    found: set[str] = set()
-    name = ends[-1] if ends else ""
-    while name:
-        found.add(name)
-        name = before[name]
-    return found

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from task_core.errors import DuplicateId
-from task_core.history.changes import OUTSIDE, Change, Place, Recorder, current_origin
+from task_core.history.changes import OUTSIDE, Change, Recorder, TreePlace, current_origin
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
@@ -81,7 +81,7 @@ class Transaction(Collection[RecordT]):
     def move(self, record_id: str, parent: str, index: int | None = None) -> None:
         """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
         record, old, place, size = self.row(record_id)
-        left = Place(old, self._next(old, place))
+        left = TreePlace(old, self._next(old, place))
         # Removed from its place first, so that it is not counted among its new siblings.
         self._change(SQL.PLACE, record_id, parent=None, position=None)
         self._count_child(record.columns, old, -1)
@@ -91,7 +91,7 @@ class Transaction(Collection[RecordT]):
         self._rows[record_id] = Row(record, parent, position, size)
         self._touch(old)
         self._touch(parent)
-        self._recorder.moved(record_id, left, Place(parent, self._next(parent, position)))
+        self._recorder.moved(record_id, left, TreePlace(parent, self._next(parent, position)))
         if not (parent and old):
             self.changed.add(ROOTS)
 
@@ -234,8 +234,8 @@ class Transaction(Collection[RecordT]):
 
     # Positions
 
-    def _place(self, parent: str, following: str) -> Place | None:
-        return Place(parent, following) if self.kind.is_tree else None
+    def _place(self, parent: str, following: str) -> TreePlace | None:
+        return TreePlace(parent, following) if self.kind.is_tree else None
 
     def _next(self, parent: str, position: int) -> str:
         """Return the id of the first child of ``parent`` after the position, or nothing."""

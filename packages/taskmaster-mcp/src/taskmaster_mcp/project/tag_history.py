@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from task_core.history.changes import Change, Place, Step
+from task_core.history.changes import Change, Step, TreePlace, find_rising
 from task_core.store.base import ROOTS
-from task_core.store.decoded import find_rising
 from task_core.store.undo import NotUndone
 from taskmaster_mcp.codec import TagDocument
 from taskmaster_mcp.core.items import JsonObject
@@ -57,7 +56,7 @@ def _compare_tags(
     if after is None:  # a tag is empty before it goes, and there before its tasks
         yield from tasks
         following = (name for name in old_order[old_order.index(key) + 1 :] if name in new_order)
-        left = Place(ROOTS, next(following, ""))
+        left = TreePlace(ROOTS, next(following, ""))
         yield from filter(None, [Step(f"{key}:", "removed", left=left).replacing(old.own, {})])
         return
     yield from filter(None, [Step(f"{key}:", "created" if before is None else "changed").replacing(old.own, new.own)])
@@ -91,13 +90,13 @@ def _compare_tasks(tag: str, old: Mapping[str, JsonObject], new: Mapping[str, Js
             yield _step(tag, name, "changed", (old[name], new[name]))
 
 
-def _step(tag: str, name: str, what: str, values: tuple[JsonObject, JsonObject], *places: Place | None) -> Step:
+def _step(tag: str, name: str, what: str, values: tuple[JsonObject, JsonObject], *places: TreePlace | None) -> Step:
     step = Step(f"{tag}:{name}", what, {}, {}, *places)
     return step.replacing(*values) or step
 
 
-def _next(tag: str, names: list[str], place: int) -> Place:
-    return Place(tag, names[place] if place < len(names) else "")
+def _next(tag: str, names: list[str], place: int) -> TreePlace:
+    return TreePlace(tag, names[place] if place < len(names) else "")
 
 
 def _take_apart(document: TagDocument, keys: Iterable[str]) -> dict[str, _Tag]:
@@ -206,7 +205,7 @@ def _put_fields_back(values: JsonObject, step: Step) -> Iterator[dict[str, JsonV
             del values[field]
 
 
-def _place(tasks: dict[str, JsonObject], name: str, place: Place | None) -> None:
+def _place(tasks: dict[str, JsonObject], name: str, place: TreePlace | None) -> None:
     """Put a task before the one that followed it, or last."""
     order = [other for other in tasks if other != name]
     order.insert(order.index(place.next) if place and place.next in order else len(order), name)
