@@ -41,7 +41,7 @@ class Bench(ABC):
     @property
     def kept(self) -> set[str]:
         """The names that may be in the folder once nothing is under way, beside copies of damaged stores."""
-        return {self.store + suffix for suffix in ("", ".lock", ".bak", ".bak.2", ".bak.3")}
+        return {self.store + suffix for suffix in ("", ".lock", ".history.jsonl", ".bak", ".bak.2", ".bak.3")}
 
     @abstractmethod
     def shown(self) -> Shown:

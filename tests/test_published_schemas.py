@@ -141,7 +141,7 @@ def nodes_in(node: JsonValue, path: str = "", levels: int = 1) -> Iterator[tuple
 
 
 def server(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> TaskServer:
-    monkeypatch.setenv("TASK_EXTRA_TOOLS", "changes")
+    monkeypatch.setenv("TASK_EXTRA_TOOLS", "all")
     return program_of(name).built(folder)
 
 
@@ -152,7 +152,8 @@ each_server = pytest.mark.parametrize("name", [record.command for record in PROG
 @each_server
 async def test_no_host_refuses_a_published_schema(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schemas = await tool_schemas(server(name, tmp_path, monkeypatch))
-    assert ("list_changes" in schemas) is ("task_extra_tools" in program_of(name).settings_type.model_fields)
+    sets: tuple[str, ...] = getattr(program_of(name).settings_type, "extra_sets", ())
+    assert ("list_changes" in schemas, "brief" in schemas) == ("changes" in sets, "brief" in sets)
     found = [
         f"{tool}{path}: {refusal.host} refuses {refusal.reason}"
         for tool, schema in schemas.items()

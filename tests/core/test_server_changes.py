@@ -174,7 +174,7 @@ async def test_the_tool_is_offered_where_the_setting_adds_it(
     if extra:
         monkeypatch.setenv("TASK_EXTRA_TOOLS", extra)
     for record in SERVERS:
-        if "task_extra_tools" not in record.settings_type.model_fields:
+        if "changes" not in record.settings_type.extra_sets:
             continue
         program = record.program()
         async with Client(program.build(program.settings_type()()).sdk) as client:

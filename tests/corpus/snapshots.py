@@ -124,8 +124,9 @@ def _text(stored: object) -> str:
 
 
 def list_changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """Return the files that are gone or differ; new ones are what a call was about."""
-    return [name for name, data in before.items() if after.get(name) != data]
+    """Return the files that are gone or differ, but the history; new ones are what a call was about."""
+    others = {name: data for name, data in before.items() if not name.endswith(".history.jsonl")}
+    return [name for name, data in others.items() if after.get(name) != data]
 
 
 def read_files(root: Path) -> dict[str, bytes]:

@@ -237,7 +237,9 @@ async def refused_as_damaged(served: ServedTree, text: bytes) -> Object:
             await served.call(tool, **arguments)
         found.append(caught.value.details)
     assert found == found[:1] * len(calls)
-    assert {file.name for file in served.path.parent.iterdir()} <= {"tasks.json", "tasks.json.lock"}
+    assert {file.name for file in served.path.parent.iterdir()} <= {
+        *("tasks.json", "tasks.json.lock", "tasks.json.history.jsonl")
+    }
     assert served.bytes == text
     write(served, bare("mended"))
     assert list(await served.statuses()) == ["mended"]

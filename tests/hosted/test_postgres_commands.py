@@ -62,7 +62,7 @@ def test_the_tables_are_made_once_by_their_owner_for_the_role_of_a_server(
     owner, served = (shared_server().store_url(user, database) for user in ("postgres", SERVER_ROLE))
     with pytest.raises(StoreUnreadable, match="run the server's command 'migrate'"):
         add(served)
-    for said in (f"migrated the tables from 0 to 2; {SERVER_ROLE} may use them.", "the tables are at version 2"):
+    for said in (f"migrated the tables from 0 to 3; {SERVER_ROLE} may use them.", "the tables are at version 3"):
         commands(owner).run("migrate", SERVER_ROLE)
         assert said in capfd.readouterr().err
     add(served)

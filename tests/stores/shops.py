@@ -203,6 +203,10 @@ each_shop: Final = pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.
 """Runs a test with each of the three servers."""
 
 
+OWN_SUFFIXES: Final = (".lock", ".history.jsonl")
+"""What the names of the files that every document has beside it add to its own."""
+
+
 def litter(path: Path) -> list[Path]:
-    """Return what lies beside the store and its lock, in order."""
-    return sorted(set(path.parent.iterdir()) - {path, path.with_name(f"{path.name}.lock")})
+    """Return what lies beside the store, its lock and its history, in order."""
+    return sorted(set(path.parent.iterdir()) - {path, *(path.with_name(path.name + it) for it in OWN_SUFFIXES)})

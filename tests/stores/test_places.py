@@ -99,7 +99,7 @@ def test_a_store_behind_links_is_one_store_and_the_links_stay(path: Path, shop: 
     assert shop.texts(shop.build(path)) == ["one", "two"]
     assert path.readlink() == Path("real.json")
     assert sorted(file.name for file in path.parent.iterdir()) == [
-        *("real.json", "real.json.bak", "real.json.lock", "store.json")
+        *("real.json", "real.json.bak", "real.json.history.jsonl", "real.json.lock", "store.json")
     ]
 
 
@@ -236,7 +236,11 @@ def test_under_the_strictest_umask_all_that_is_made_is_for_its_owner_alone(path:
         create(shop, client, "two")
     made = {file.name: mode(file) for file in path.parent.iterdir()}
     assert made == dict.fromkeys(
-        ["HEARTBEAT.md", "HEARTBEAT.md.lock", "store.json", "store.json.bak", "store.json.lock"], 0o600
+        [
+            *("HEARTBEAT.md", "HEARTBEAT.md.lock"),
+            *("store.json", "store.json.bak", "store.json.history.jsonl", "store.json.lock"),
+        ],
+        0o600,
     )
 
 
@@ -269,7 +273,8 @@ def test_without_a_umask_files_and_folders_that_a_server_makes_are_for_their_own
     with running(shop, path, 0) as client:
         create(shop, client, "one")
     assert [mode(path.parent.parent), mode(path.parent)] == [0o700, 0o700]
-    assert {file.name: mode(file) for file in path.parent.iterdir()} == {"store.json": 0o600, "store.json.lock": 0o600}
+    names = ("store.json", "store.json.lock", "store.json.history.jsonl")
+    assert {file.name: mode(file) for file in path.parent.iterdir()} == dict.fromkeys(names, 0o600)
 
 
 @pytest.mark.requirement("S3", "WARN-1", "ERR-1")

@@ -30,6 +30,11 @@ class TaskmasterSettings(StoreServerSettings):
     task_tenant: ClassVar[str] = ""  # pyrefly: ignore  # nor is this
 
     extra_sets = ("history", "brief")
+    task_extra_tools: str | None = Field(
+        default=None,
+        description="Tools to offer beside those of the server: history (task_history, undo_change), brief, both by "
+        "comma, or all.",
+    )
     task_master_tools: Annotated[
         str, Field(description="Tools to offer: core, standard, all, or names of tools by comma.")
     ] = "core"

@@ -18,7 +18,7 @@ __all__ = ["BriefAnswer", "BriefArguments", "add_brief_tool"]
 class BriefArguments(Arguments):
     """Arguments of ``brief``."""
 
-    max_bytes: Annotated[int, Field(ge=MIN_BYTES, le=20_000), AsInteger] = MAX_BYTES
+    max_bytes: Annotated[int, Field(ge=MIN_BYTES, le=20_000, description="Bytes at most"), AsInteger] = MAX_BYTES
     since: Annotated[OneLine | None, Field(description="Number of a change, or 30m, 12h, 7d")] = None
 
 

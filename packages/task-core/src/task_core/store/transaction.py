@@ -148,7 +148,7 @@ class Transaction(Collection[RecordT]):
 
     def end_change(self, by: str = OUTSIDE, tool: str = "") -> None:
         """Let what was done so far be a change of its own in the history, which ``by`` has made (AG-3)."""
-        change = self._recorder.take(microseconds(self.clock()), by, tool)
+        change = self._recorder.take(self._moment(), by, tool)
         if change:
             self._list = replace(self._list, revision=self._list.revision + 1)
             change.number = self._list.revision
@@ -158,7 +158,7 @@ class Transaction(Collection[RecordT]):
         """Write what is left to write, and return the resulting list row."""
         if self.changed or self.is_changed:
             origin = current_origin()
-            change = self._recorder.take(microseconds(self.clock()), origin.by, origin.tool)
+            change = self._recorder.take(self._moment(), origin.by, origin.tool)
             if change:
                 origin.change = change
                 change.number = self._list.revision + 1
@@ -167,6 +167,11 @@ class Transaction(Collection[RecordT]):
             self.run(SQL.SAVE_LIST, **{name: getattr(row, name) for name in LIST_VALUES})
             return row
         return self._begun
+
+    def _moment(self) -> int:
+        """Return the last moment that the records of this transaction were given, or else the present one."""
+        is_given = self._list.moment != self._begun.moment
+        return self._list.moment if is_given else microseconds(self.clock())
 
     def _add(self, record: RecordT, parent: str, position: int) -> int:
         place = {"parent": parent if self.kind.is_tree else None, "position": position, "removed": None}
