@@ -74,7 +74,7 @@ def _show(history: History, options: argparse.Namespace) -> int:
     else:
         sys.stdout.writelines(line for change in changes for line in _lines(change))
     if not changes:
-        sys.stderr.write("No changes are known.\n")
+        sys.stderr.write("No changes are known; with TASK_HISTORY_DAYS=0 none are kept.\n")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Final, Generic, Protocol
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json, to_json
 
+from task_core.bounds import fit
 from task_core.errors import MAX_NAMED, TaskError, echo
 from task_core.history.changes import Change, Step
 from task_core.models import RecordT, format_timestamp
@@ -26,9 +27,8 @@ class ChangeNotFound(TaskError, LookupError):
     """The history has no change with this number."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(
-            f"The history has no change {number}: it may be too old. List the changes first.", {"change": number}
-        )
+        why = "it may be too old, or none is kept (TASK_HISTORY_DAYS is 0)"
+        super().__init__(f"The history has no change {number}: {why}. List the changes first.", {"change": number})
 
 
 class NotUndone(TaskError):
@@ -42,7 +42,7 @@ class NotUndone(TaskError):
             why = f"something was changed since, first {what}, which is now: {first['now']}"
         super().__init__(
             end_sentence(f"Change {change.number} was not undone: {why}"),
-            {"change": change.number, "conflicts": [dict(conflict) for conflict in conflicts[:MAX_NAMED]]},
+            fit({"change": change.number, "conflicts": [dict(conflict) for conflict in conflicts[:MAX_NAMED]]}),
         )
 
 
