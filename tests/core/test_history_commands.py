@@ -17,6 +17,8 @@ from pydantic import JsonValue
 from task_core.bounds import MAX_ANSWER, size_of
 from task_core.cli.main import run
 from task_core.cli.program import Program
+from hierarchy_mcp.server import build_server as build_hierarchy
+from hierarchy_mcp.settings import HierarchySettings
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.core.command_line import Ended, command_line
@@ -125,20 +127,35 @@ async def test_pages_show_every_change_once_newest_first(agent: Agent) -> None:
 @pytest.mark.requirement("AG-6", "TOOL-9")
 async def test_a_page_of_huge_changes_and_a_refusal_that_names_them_stay_within_40_kb(agent: Agent) -> None:
     task = await agent.create("Paint it")
-    for letter in "abcd":
-        await agent.call("update_task", id=task, description=letter * 90_000)
-    page = await agent.call("task_history")
-    seen = [change["change"] for change in page["changes"]]
-    assert (page["changes"][0]["cut"], page["more"]) == (True, len(seen) < 5)
+    for letter in "abcdefgh":
+        await agent.call("update_task", id=task, description=letter * 4_000)
+    seen: list[int] = []
+    page = {"more": True}
     while page["more"]:
+        page = await agent.call("task_history", **({"after": seen[-1]} if seen else {}))
         assert size_of(page) <= MAX_ANSWER
-        page = await agent.call("task_history", after=seen[-1])
         seen += [change["change"] for change in page["changes"]]
-    assert seen == [5, 4, 3, 2, 1]
+    assert seen == [*range(9, 0, -1)]
     with pytest.raises(ToolFailed) as refused:
         await agent.call("undo_change", change=2)
+    assert refused.value.details["conflicts"] == [{"id": task, "field": "description", "now": "h" * 4_000}]
+
+
+@pytest.mark.requirement("AG-6", "TOOL-9")
+async def test_an_entry_of_100_kb_and_its_refusal_are_cut(tmp_path: Path) -> None:
+    settings = {"file_path": tmp_path / "tree.json", "task_extra_tools": "history", "task_fsync": False}
+    client = OpenClient(build_hierarchy(HierarchySettings.model_validate(settings)))
+    await client.call("createTask", {"name": "x", "id": "a", "description": "a" * 90_000})
+    await client.call("updateTask", {"id": "a", "description": "b" * 90_000})
+    await client.call("updateTask", {"id": "a", "description": "c" * 90_000})
+    page = await client.call("taskHistory", {})
+    assert (size_of(page) <= MAX_ANSWER, page["changes"][0]["cut"]) == (True, True)
+    with pytest.raises(ToolFailed) as refused:
+        await client.call("undoChange", {"change": 2})
     assert size_of(refused.value.details) <= MAX_ANSWER
-    assert refused.value.details["conflicts"][0]["field"] == "description"
+    assert refused.value.details["cut"]
+    await client.call("undoChange", {"change": 3})
+    assert (await client.call("getTask", {"id": "a"}))["task"]["description"] == "b" * 90_000
 
 
 @pytest.mark.requirement("AG-6")
