@@ -14,11 +14,11 @@ import pytest
 from mcp.client import Client
 from pydantic import JsonValue
 
+from hierarchy_mcp.server import build_server as build_hierarchy
+from hierarchy_mcp.settings import HierarchySettings
 from task_core.bounds import MAX_ANSWER, size_of
 from task_core.cli.main import run
 from task_core.cli.program import Program
-from hierarchy_mcp.server import build_server as build_hierarchy
-from hierarchy_mcp.settings import HierarchySettings
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.core.command_line import Ended, command_line
@@ -209,7 +209,7 @@ def command(
         assert isinstance(ended.value.code, int)
         return Ended(ended.value.code, *capsys.readouterr())
 
-    yield run_command
+    return run_command
 
 
 @pytest.mark.requirement("AG-6")

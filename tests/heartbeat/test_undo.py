@@ -30,7 +30,8 @@ async def test_bullets_ticks_and_the_clean_up_are_changes_of_their_own(kept_desk
     kept_desk.heartbeat.write_text("## TODO\n\n- Buy milk\n")
     server = serve(kept_desk)
     (milk,) = (await call(server, "task_list"))["tasks"]
-    kept_desk.heartbeat.write_text(kept_desk.heartbeat.read_text().replace("- [ ]", "- [x]"))
+    shown = kept_desk.heartbeat.read_text()
+    kept_desk.heartbeat.write_text(shown.replace("- [Pending]", "- [x]"))
     await call(server, "task_create", raw_user_request="Call them")
     kept_desk.now += timedelta(days=30)
     await call(serve(kept_desk), "task_list")

@@ -20,7 +20,7 @@ FIELDS = {"title": "Paint it", "description": "of *brick*", "priority": "high", 
         ("update_task", {"description": ""}),
         ("update_task", {"tags": []}),
         ("update_task", {"title": "another", "description": "new", "priority": "low", "tags": ["c"]}),
-        ("update_task_status", {"status": "done"}),
+        ("update_task_status", {"status": "canceled"}),
     ],
 )
 async def test_what_a_call_replaced_comes_back(tmp_path: Path, tool: str, arguments: dict[str, JsonValue]) -> None:
