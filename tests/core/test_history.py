@@ -52,7 +52,8 @@ def test_an_entry_says_by_whom_with_what_and_each_field_before_and_after(engine:
     assert (first.by, first.tool, first.at) == ("agent 1.0", "create", int(NOON.timestamp()) * 1_000_000)
     assert steps(first) == [{"id": "a", "what": "created", "after": card(id="a", text="a")}]
     assert (second.by, second.tool) == ("command line", "edit")
-    before, after = {"text": "a", "rank": None, "tags": []}, {"text": "b", "rank": 2, "tags": ["x"]}
+    before: dict[str, JsonValue] = {"text": "a", "rank": None, "tags": []}
+    after: dict[str, JsonValue] = {"text": "b", "rank": 2, "tags": ["x"]}
     assert steps(second) == [{"id": "a", "what": "changed", "before": before, "after": after}]
     assert (third.by, third.tool) == ("", "")
     assert steps(third) == [{"id": "a", "what": "removed", "before": card(id="a", **after)}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import mcp_types
 import pytest
 from mcp.client import Client
 from pydantic import JsonValue
+from typing_extensions import override
 
 from hierarchy_mcp.server import build_server as build_hierarchy
 from hierarchy_mcp.settings import HierarchySettings
@@ -189,6 +190,7 @@ async def test_without_a_history_the_tools_and_commands_say_so(tmp_path: Path, c
 class Terminal(io.StringIO):
     """A terminal on which a person has typed something."""
 
+    @override
     def isatty(self) -> bool:
         return True
 
@@ -196,7 +198,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Callable[..., Ended]]:
+) -> Callable[..., Ended]:
     monkeypatch.setenv("TASKS_FILE_PATH", str(tmp_path / "tasks.json"))
 
     def run_command(*words: str, typed: str | None = None, **environment: str) -> Ended:

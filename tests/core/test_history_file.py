@@ -178,6 +178,14 @@ def test_a_document_that_was_removed_or_put_back_is_a_change_from_outside(docume
     ]
 
 
+def test_what_is_saved_beside_the_tasks_begins_no_history(document: Document) -> None:
+    store = document.open()
+    with store.transaction() as work:
+        work.set_fields({"section": 1})
+    assert document.path.exists()
+    assert not document.history.exists()
+
+
 # Damage
 
 

@@ -203,7 +203,8 @@ def test_it_is_refused_where_a_later_change_is_in_the_way(case: Later, tmp_path:
     for change in (case.make, case.later):
         with store.transaction() as work:
             change(work)
-    (conflict,) = refuse(store, store.history(limit=2)[1].number).details["conflicts"]
+    details: dict[str, Any] = refuse(store, store.history(limit=2)[1].number).details
+    (conflict,) = details["conflicts"]
     assert conflict["id"] == case.id
     assert conflict["now"].startswith(case.now)
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 from pydantic import JsonValue
 
 from tests.tasks_v1.conftest import ServedStore
 
-FIELDS = {"title": "Paint it", "description": "of *brick*", "priority": "high", "tags": ["a", "b"]}
+FIELDS: Final[dict[str, JsonValue]] = {
+    "title": "Paint it",
+    "description": "of *brick*",
+    "priority": "high",
+    "tags": ["a", "b"],
+}
 
 
 @pytest.mark.requirement("AG-7")
