@@ -127,6 +127,13 @@ async def test_a_hook_shows_the_list_of_its_client(
     assert "Paint it" in brief("--client", "claude-code", client="cursor")
 
 
+def test_a_bad_setting_lets_the_session_start_without_a_word(
+    brief: Brief, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TASK_LOCK_TIMEOUT", "soon")
+    assert (brief(), capsys.readouterr().err) == ("", "")
+
+
 def test_input_that_stays_open_is_read_as_far_as_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     with stdin(monkeypatch, b'{"a": 1}', is_closed=False):
         assert read_input() == {"a": 1}
