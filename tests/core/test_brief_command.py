@@ -81,8 +81,9 @@ async def test_a_session_hears_what_has_changed_since_its_last_brief(
 @pytest.mark.requirement("AG-8")
 async def test_without_an_id_the_folder_and_the_client_are_the_session(server: TaskServer, brief: Brief) -> None:
     await add(server, "Paint it")
-    for given in ({"cwd": "/a"}, {"cwd": "/b"}, {}):
-        first, second = (brief(given=given) for _ in range(2))
+    second = ""
+    for folder in ("/a", "/b", ""):
+        first, second = (brief(given={"cwd": folder}) for _ in range(2))
         assert ("Changed" in first, "Changed" in second) == (True, False)
     for other in (None, [1], "x", {"cwd": str(Path.cwd())}):
         assert (brief(given=other) == second, "## Next" in second) == (True, True)
@@ -120,7 +121,7 @@ async def test_a_hook_shows_the_list_of_its_client(
         (".cursor/mcp.json", tmp_path / "other" / "HEARTBEAT.md"),
         (".claude.json", tmp_path / "HEARTBEAT.md"),
     ):
-        entry = {"command": "heartbeat-mcp", "args": [], "env": {"HEARTBEAT_FILE_PATH": str(file)}}
+        entry: dict[str, Any] = {"command": "heartbeat-mcp", "args": [], "env": {"HEARTBEAT_FILE_PATH": str(file)}}
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"mcpServers": {"heartbeat": entry}}))
     assert ("Paint it" in brief(), brief(client="cursor")) == (True, "")

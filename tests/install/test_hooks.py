@@ -17,8 +17,8 @@ GROUPS: Final = ("hooks", "SessionStart")
 FLAT: Final = ("hooks", "sessionStart")
 
 
-def group(client: str, seconds: int = 10) -> dict[str, Any]:
-    return {"hooks": [{"type": "command", "command": f"{RUN} {client}", "timeout": seconds}]}
+def group(client: str, **options: int) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "command": f"{RUN} {client}", **options}]}
 
 
 COPILOT: Final = {
@@ -28,9 +28,9 @@ COPILOT: Final = {
     "timeoutSec": 10,
 }
 HOOKS: Final[dict[str, tuple[str, str, tuple[str, str], dict[str, Any]]]] = {
-    "claude-code": (".claude/settings.json", ".claude/settings.local.json", GROUPS, group("claude-code")),
-    "codex": (".codex/hooks.json", ".codex/hooks.json", GROUPS, group("codex")),
-    "gemini-cli": (".gemini/settings.json", ".gemini/settings.json", GROUPS, group("gemini-cli", 10_000)),
+    "claude-code": (".claude/settings.json", ".claude/settings.local.json", GROUPS, group("claude-code", timeout=10)),
+    "codex": (".codex/hooks.json", ".codex/hooks.json", GROUPS, group("codex", timeout=10)),
+    "gemini-cli": (".gemini/settings.json", ".gemini/settings.json", GROUPS, group("gemini-cli", timeout=10_000)),
     "qwen-code": (".qwen/settings.json", ".qwen/settings.json", GROUPS, group("qwen-code")),
     "copilot-cli": (".copilot/hooks/heartbeat-mcp.json", ".github/hooks/heartbeat-mcp.json", FLAT, COPILOT),
     "vscode": (".copilot/hooks/heartbeat-mcp.json", ".github/hooks/heartbeat-mcp.json", FLAT, COPILOT),
@@ -39,7 +39,7 @@ HOOKS: Final[dict[str, tuple[str, str, tuple[str, str], dict[str, Any]]]] = {
 """The file for all projects and the one for a project, the place in it, and the item there."""
 
 OTHER: Final = '{"type": "command", "command": "echo \'secret", "bash": "echo \'secret"}'
-SHAPES: Final = {
+SHAPES: Final[dict[str, str | None]] = {
     "missing": None,
     "blank": "\n",
     "empty": "{}",
@@ -75,7 +75,7 @@ def test_each_client_gets_its_hook_last_and_every_byte_comes_back(machine: Machi
         words = ("install", client, "--agents", "--yes", "--scope", scope)
         assert machine(*words).code == 0, shape
         said = read(file.read_text("utf-8")) if text is None or "\r" not in text else read(file.read_bytes().decode())
-        former = read(text) if text and text.strip() else {}
+        former: dict[str, Any] = read(text) if text and text.strip() else {}
         assert said["hooks"][event] == [*former.get("hooks", {}).get(event, []), item], shape
         assert {name: it for name, it in said.items() if name not in {"hooks", "mcpServers", "version"}} == {
             name: it for name, it in former.items() if name not in {"hooks", "version"}
@@ -124,10 +124,11 @@ def test_in_a_group_with_the_commands_of_others_only_ours_goes_and_what_that_emp
     machine("install", "claude-code", "--agents", "--yes")
     ours = json.loads(file.read_text("utf-8"))["hooks"]["SessionStart"][0]["hooks"][0]
     other = {"type": "command", "command": "mine"}
-    for groups, left in (
+    cases: list[tuple[list[object], dict[str, object]]] = [
         ([{"hooks": [other, ours, ours]}, {"hooks": [ours]}], {"SessionStart": [{"hooks": [other]}]}),
         ([{"matcher": "startup", "hooks": [ours]}, {"hooks": [ours, ours]}], {}),
-    ):
+    ]
+    for groups, left in cases:
         file.write_text(json.dumps({"hooks": {"SessionStart": groups, "Stop": []}}))
         machine("uninstall", "--yes")
         assert json.loads(file.read_text("utf-8")) == {"hooks": {**left, "Stop": []}}

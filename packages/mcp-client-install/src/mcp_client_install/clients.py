@@ -249,7 +249,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
         project=[".qwen/settings.json"],
         program="qwen",
         next_step="start qwen; /mcp shows the server",
-        hook=Hook("qwen-code", user="settings.json", project=".qwen/settings.json"),
+        # Versions up to 0.15 take a time in milliseconds, later ones in seconds; without one each waits a minute.
+        hook=Hook("qwen-code", user="settings.json", project=".qwen/settings.json", options={}),
     ),
 }
 """The clients by their names on the command line, in the order in which they are checked."""
