@@ -100,3 +100,5 @@ def test_a_word_that_no_message_knows_is_shown_as_it_is() -> None:
     assert english.name("field", "fooBar_baz") == "Foo bar baz"
     assert english.name("status", "in-progress") == "In progress"
     assert english.find("hint", "fooBar_baz") == ""
+    assert english.confirm("start", "{x}") == "Started '{x}'"
+    assert english.confirm("hand_over", "{x}") == "Hand over: {x}"

@@ -177,7 +177,7 @@ def test_a_change_of_many_tasks_counts_the_others_and_an_edit_by_hand_is_one(tre
 
 def test_a_value_too_long_to_be_kept_is_not_shown_and_not_undone(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release")
-    planner.call("updateTask", id=task_id, description="奶" * 50_000)
+    planner.call("updateTask", id=task_id, completion_criteria=["奶" * 50_000, "茶" * 50_001])
     page = tree.get("/history", id=task_id).text
-    assert "Description: — → …" in plain(page)
+    assert "Completion criteria: — → …" in plain(page)
     assert page.count("<button") == 1

@@ -30,6 +30,11 @@ class Language:
         group, _, name = key.partition(".")
         return self._messages[group][name].format(**values)
 
+    def confirm(self, action: str, text: str) -> str:
+        """Return that an action was carried out on the task with this text."""
+        known = self.find("done", action) or f"{self.name('action', action)}: {{text}}"
+        return known.format(text=text)
+
     def find(self, group: str, word: str) -> str:
         """Return what people should know about a field of a form, or whatever a group says of a word; or nothing."""
         return self._messages[group].get(_key(word), "")

@@ -71,7 +71,7 @@ class ActionRoutes:
         done = language.say("page.unchanged")
         if outcome:
             self._news.report(store.key)
-            done = language.say(f"done.{asked.action.name}", text=quote(text))
+            done = language.confirm(asked.action.name, quote(text))
         change = outcome.change if outcome else 0
         return say({"closed": True, **announce("warning" if warnings else "done", done, warnings, change)})
 

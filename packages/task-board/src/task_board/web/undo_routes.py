@@ -85,7 +85,7 @@ class UndoRoutes:
             text, english = await to_thread.run_sync(_explain, store, error, language)
             return say({**announce("error", text, english), "refresh": True}, 422)
         self._news.report(store.key)
-        return say({"closed": True, **announce("done", language.say("done.undo", text=quote(text)), (), made)})
+        return say({"closed": True, **announce("done", language.confirm("undo", quote(text)), (), made)})
 
 
 def _put_back(store: BoardStore, number: int) -> tuple[str, int]:

@@ -78,7 +78,7 @@ def current_origin() -> Origin:
 @contextmanager
 def made_by(by: str, tool: str) -> Iterator[Origin]:
     """Let every change in this block, and in what it awaits, have this origin."""
-    origin = Origin(by[:_MAX_AUTHOR], tool)
+    origin = Origin(by[:_MAX_AUTHOR].strip(), tool)
     token = _ORIGIN.set(origin)
     try:
         yield origin
