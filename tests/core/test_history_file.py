@@ -202,7 +202,7 @@ def test_a_history_that_is_torn_at_any_byte_stops_nobody_and_numbers_on(document
         lines = whole[:cut].count(b"\n") + (whole[cut : cut + 1] == b"\n")
         if cut % 40:  # a store for some of them, since that takes a hundred times as long
             history.append([Change(microseconds(utc_now()), f"t{cut}", "", [])], Stamp(1, cut))
-            found = history.find("", NEWEST, 1_000)[::-1]
+            found = history.find([""], NEWEST, 1_000)[::-1]
             assert found[-1].by == f"t{cut}"
         else:
             replace(store, f"t{cut}")

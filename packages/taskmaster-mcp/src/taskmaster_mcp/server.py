@@ -10,15 +10,15 @@ from task_core.server.app import TaskServer
 from task_core.server.brief_tool import add_brief_tool
 from task_core.server.client_roots import ClientRoots
 from task_core.server.resources import TaskResources
-from task_core.server.task_history import add_history_tools
 from task_core.warning_list import WarningList
-from taskmaster_mcp.direct.registry import ProjectRegistry
+from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.error_codes import make_form
 from taskmaster_mcp.prompts import PROMPTS
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.tools.all_set import FURTHER_TOOLS
 from taskmaster_mcp.tools.core_set import CORE_TOOLS
+from taskmaster_mcp.tools.history_tools import add_project_history
 from taskmaster_mcp.tools.toolbox import publish_tool
 from taskmaster_mcp.toolsets import ALIASES, name_sets
 from taskmaster_mcp.view import TaskmasterView
@@ -57,9 +57,9 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
     for alias, name in ALIASES.items():
         if name in offered:
             server.alias(alias, name)
-    server.find_history = lambda: ProjectHistory(registry)
+    server.find_history = lambda: ProjectHistory(Target(registry))
     if "history" in settings.extra_tools:
-        add_history_tools(server, server.find_history)
+        add_project_history(server, registry)
     view = TaskmasterView(registry)
     if "brief" in settings.extra_tools:
         add_brief_tool(server, lambda: view, clock)

@@ -94,7 +94,7 @@ class TaskmasterView:
 
     def changes(self, task_id: str = "", *, limit: int) -> list[Change]:
         """Return the last changes of one task or of all, newest first."""
-        return ProjectHistory(self._registry).changes(task_id, limit=limit)
+        return ProjectHistory(Target(self._registry)).changes(task_id, limit=limit)
 
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks, and of which tag is shown."""

@@ -5,7 +5,7 @@ The document is the authority: a line is written after it is in place, is not sy
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from task_core.durable import replace_file, write_new
 from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
-from task_core.history.changes import MAX_BYTES, Change, needle_of
+from task_core.history.changes import MAX_BYTES, Change
 from task_core.models import Clock, format_timestamp, from_microseconds, microseconds
 from task_core.warning_list import WarningList
 
@@ -114,18 +114,18 @@ class HistoryFile:
         else:
             self.warnings.settle("history")
 
-    def find(self, task_id: str, before: int, limit: int) -> list[Change]:
-        """Return at most ``limit`` changes, of one task or of all, with a number below ``before``, newest first.
+    def find(self, needles: Sequence[str], before: int, limit: int) -> list[Change]:
+        """Return at most ``limit`` changes whose text has one of ``needles``, below ``before``, newest first.
 
         A file that cannot be read, or a line that is not a change, becomes a warning.
         """
         found: list[Change] = []
-        needle = needle_of(task_id).encode()
+        wanted = [needle.encode() for needle in needles]
         bad = 0
         oldest = self._oldest()
         for line in reversed(self._lines()):
             end = _END.search(line)
-            if needle not in line or _NO_CHANGE.match(line) or (end and int(end[1]) >= before):
+            if not any(it in line for it in wanted) or _NO_CHANGE.match(line) or (end and int(end[1]) >= before):
                 continue
             change = _parse(line)
             bad += change is None

@@ -31,6 +31,6 @@ def add_extra_tools(
     if "changes" in chosen:
         add_changes_tool(server, store, show)
     if "history" in chosen:
-        add_history_tools(server, find_history, is_camel_case=is_camel_case)
+        add_history_tools(server, lambda _: find_history(), is_camel_case=is_camel_case)
     if "brief" in chosen:
         add_brief_tool(server, find_view, clock)

@@ -52,22 +52,33 @@ def render_change(change: Change) -> JsonObject:
     return fit({"change": change.number, "at": moment, **change.render()}, keep=("change",))
 
 
-def add_history_tools(server: TaskServer, find: Callable[[], History], *, is_camel_case: bool = False) -> None:
-    """Publish the tools over the history that ``find`` finds, with names in camel case if the server's have it."""
+def add_history_tools(
+    server: TaskServer,
+    find: Callable[[Arguments], History],
+    *kinds: type[Arguments],
+    is_camel_case: bool = False,
+) -> None:
+    """Publish the tools over the history that ``find`` finds for a call.
+
+    ``kinds`` are those of the arguments if the server has more than ``TaskHistory`` and ``UndoChange``. Names are in
+    camel case if the server's are.
+    """
 
     def task_history(arguments: TaskHistory) -> HistoryPage:
         """List changes, newest first: by whom, and each field before and after. undo_change undoes one."""
         before, limit = arguments.after or NEWEST, arguments.limit
-        found = find().changes(arguments.id or "", before, limit + 1)
+        found = find(arguments).changes(arguments.id or "", before, limit + 1)
         shown = take_fitting([render_change(change) for change in found[:limit]])
         return HistoryPage(changes=shown, more=len(found) > len(shown))
 
     def undo_change(arguments: UndoChange) -> Undone:
         """Put back what one change replaced, unless something there has changed since."""
-        ids = find().undo(arguments.change)
+        ids = find(arguments).undo(arguments.change)
         made = current_origin().change
         return Undone(undone=arguments.change, change=made.number if made else 0, tasks=ids)
 
+    for tool, kind in zip((task_history, undo_change), kinds, strict=False):
+        tool.__annotations__["arguments"] = kind
     if is_camel_case:
         task_history.__name__, undo_change.__name__ = "taskHistory", "undoChange"
     server.tool(title="Task history", read_only=True, idempotent=True)(task_history)

@@ -15,7 +15,7 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
-from task_core.history.changes import OUTSIDE, Change
+from task_core.history.changes import OUTSIDE, Change, needle_of
 from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, RecordT, microseconds
 from task_core.store.base import ROOTS
@@ -86,7 +86,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     def find_changes(
         self, records: Collection[Any], task_id: str, before: int, limit: int, clock: Clock
     ) -> list[Change]:
-        return self._history.find(task_id, before, limit)
+        return self._history.find([needle_of(task_id)], before, limit)
 
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:

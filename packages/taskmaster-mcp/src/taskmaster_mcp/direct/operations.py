@@ -5,6 +5,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Final
 
 from pydantic import JsonValue
@@ -83,7 +84,7 @@ class Operations:
             finally:
                 operation.update(endTime=format_stamp(self._clock()), status=status)
 
-        future = self._workers.submit(run)
+        future = self._workers.submit(copy_context().run, run)  # the origin of its changes
         self._running.add(future)
         future.add_done_callback(self._running.discard)
         return {"status": "ACCEPTED", "operationId": name}

@@ -14,7 +14,14 @@ from taskmaster_mcp.direct.results import direct
 from taskmaster_mcp.errors import BadValue, Refused
 from taskmaster_mcp.project.project import Project, check_tag_count, put_tag, rename_tag
 
-__all__ = ["add_tag_direct", "copy_tag_direct", "delete_tag_direct", "rename_tag_direct", "use_tag_direct"]
+__all__ = [
+    "add_tag_direct",
+    "copy_tag_direct",
+    "delete_tag_direct",
+    "rename_tag_direct",
+    "switch_tag",
+    "use_tag_direct",
+]
 
 _NOT_SWITCHED: Final = "current tag"
 """Cause of the warning that the current tag could not follow."""
@@ -78,7 +85,7 @@ def rename_tag_direct(target: Target, *, old_name: str, new_name: str) -> JsonOb
         was_current = project.current_tag() == old_name
         rename_tag(work, old_name, new_name, note_new_name(tasks.value, old_name, project.now))
     if was_current:
-        _switch(target, new_name)
+        switch_tag(target, new_name)
     data: JsonObject = {"oldName": old_name, "newName": new_name, "renamed": True}
     further: JsonObject = {"taskCount": len(tasks.tasks), "wasCurrentTag": was_current}
     return {**data, **further, "message": f"Renamed tag '{old_name}' to '{new_name}'."}
@@ -99,7 +106,7 @@ def delete_tag_direct(target: Target, *, name: str) -> JsonObject:
         del work.members[name]
     following = MASTER if MASTER in others else [*others, MASTER][0]
     if was_current:
-        _switch(target, following)
+        switch_tag(target, following)
     data: JsonObject = {"tagName": name, "deleted": True, "tasksDeleted": len(tasks.tasks)}
     switched: JsonObject = {"wasCurrentTag": was_current, "switchedToMaster": was_current and following == MASTER}
     message = f"Deleted tag '{name}'." + (f" The current tag is '{following}' now." if was_current else "")
@@ -117,7 +124,7 @@ def _make(project: Project, name: str, source: str | None, description: str) -> 
     return {"tasksCopied": len(tasks) if isinstance(tasks, list) else 0, "description": description}
 
 
-def _switch(target: Target, name: str) -> None:
+def switch_tag(target: Target, name: str) -> None:
     """Make ``name`` the current tag, after the tasks are saved; a failure becomes a warning, as they are."""
     try:
         with target.project.transaction():

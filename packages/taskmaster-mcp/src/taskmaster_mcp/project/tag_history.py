@@ -1,102 +1,148 @@
 """The history of a project's tags: what a change did to which task, and how to put it back (AG-3, AG-6).
 
-The id of a step is ``TAG:ID`` for a task with its subtasks, and ``TAG:`` for the tag itself, without its tasks.
+The id of a step is ``TAG:ID`` for a task or a subtask, and ``TAG:`` for the tag itself, without its tasks.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from task_core.history.changes import Change, Step, TreePlace, find_rising
+from task_core.history.changes import Change, Step, TreePlace, find_rising, needle_of
 from task_core.store.base import ROOTS
 from task_core.store.undo import NotUndone
 from taskmaster_mcp.codec import TagDocument
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.stored_words import read_text
 
-__all__ = ["compare", "join_id", "undo"]
+__all__ = ["compare", "find_needles", "undo"]
+
+_ItemT = TypeVar("_ItemT")
+
+_Conflicts = Iterator[dict[str, JsonValue]]
 
 _GONE: Final = "it is gone"
 
 _STAMP: Final = "updatedAt"
 """The moment of the last change of a task, which an undo sets anew."""
 
+_AFTER_ID: Final = '","what":'
+"""The text after the id of a step, as it is kept."""
+
 _ORDERED: Final = "tasks"
 """The field with all tasks of a tag whose ids are not unique, so that they can only be kept together."""
+
+_DERIVED: Final = frozenset({"updated", "lastModified", "taskCount", "completedCount"})
+"""Metadata that follow from every change of a tag."""
 
 
 class _Tag(NamedTuple):
     """A tag, taken apart."""
 
     own: JsonObject
-    """all but its tasks, and but the moment of its last change"""
+    """all but its tasks, and but the derived metadata"""
     tasks: dict[str, JsonObject]
     """the tasks by their ids, in order"""
+    derived: JsonObject
+    """the derived metadata"""
+
+    @property
+    def whole(self) -> JsonObject:
+        """All but its tasks."""
+        metadata = self.own.get("metadata")
+        return {**self.own, "metadata": {**metadata, **self.derived}} if isinstance(metadata, dict) else self.own
 
 
-def join_id(tag: str, task_id: str) -> str:
-    """Return the id under which the history has a task, or the task of a subtask."""
-    return task_id if ":" in task_id else f"{tag}:{task_id.partition('.')[0]}"
+def find_needles(tag: str, typed: str) -> list[str]:
+    """Return texts of which every change of a task has one, given its id as a person types it, perhaps with a tag.
+
+    That of a task includes its subtasks, and that of a subtask when its task was created or removed with it.
+    """
+    found: list[str] = []
+    for name in [typed, f"{tag}:{typed}"] if ":" in typed else [f"{tag}:{typed}"]:
+        parent = name.rpartition(".")[0]
+        found += [needle_of(name), needle_of(f"{name}.").removesuffix(_AFTER_ID)]
+        found += [f'{needle_of(parent)}"{what}"' for what in ("created", "removed") if parent]
+    return found
 
 
 def compare(old: TagDocument, new: TagDocument) -> list[Step]:
     """Return the steps from one state of the file to another; other members than tags are not in the history."""
     keys = [key for key in dict.fromkeys((*old.tags, *new.tags)) if old.members.get(key) != new.members.get(key)]
     before, after = _take_apart(old, keys), _take_apart(new, keys)
-    return [step for key in keys for step in _compare_tags(key, before.get(key), after.get(key), old.tags, new.tags)]
+    following = dict(pairwise([*old.tags, ""]))
+    return [
+        step
+        for key in keys
+        for step in _compare_tags(key, before.get(key), after.get(key), TreePlace(ROOTS, following.get(key, "")))
+    ]
 
 
-def _compare_tags(
-    key: str, before: _Tag | None, after: _Tag | None, old_order: list[str], new_order: list[str]
-) -> Iterator[Step]:
-    old, new = before or _Tag({}, {}), after or _Tag({}, {})
-    tasks = _compare_tasks(key, old.tasks, new.tasks)
-    if after is None:  # a tag is empty before it goes, and there before its tasks
+def _compare_tags(key: str, before: _Tag | None, after: _Tag | None, left: TreePlace) -> Iterator[Step]:
+    tasks = _compare_items(f"{key}:", before.tasks if before else {}, after.tasks if after else {}, are_tasks=True)
+    if not after:  # a tag is empty before it goes
         yield from tasks
-        following = (name for name in old_order[old_order.index(key) + 1 :] if name in new_order)
-        left = TreePlace(ROOTS, next(following, ""))
-        yield from filter(None, [Step(f"{key}:", "removed", left=left).replacing(old.own, {})])
-        return
-    yield from filter(None, [Step(f"{key}:", "created" if before is None else "changed").replacing(old.own, new.own)])
-    yield from tasks
+        yield from filter(None, [Step(f"{key}:", "removed", left=left).replacing(before.whole if before else {}, {})])
+    elif before:
+        yield from filter(None, [Step(f"{key}:", "changed").replacing(before.own, after.own)])
+        yield from tasks
+    else:
+        yield from filter(None, [Step(f"{key}:", "created").replacing({}, after.whole)])
+        yield from tasks
 
 
-def _compare_tasks(tag: str, old: Mapping[str, JsonObject], new: Mapping[str, JsonObject]) -> Iterator[Step]:
+def _compare_items(
+    start: str, old: Mapping[str, JsonObject], new: Mapping[str, JsonObject], *, are_tasks: bool = False
+) -> Iterator[Step]:
+    """Compare the tasks of a tag, or the subtasks of a task; their ids begin with ``start``."""
+    yield from _compare_places(start, old, new)
+    for name in new:
+        if name in old and old[name] != new[name]:
+            yield from _compare_fields(f"{start}{name}", name, old[name], new[name], are_tasks=are_tasks)
+
+
+def _compare_places(start: str, old: Mapping[str, JsonObject], new: Mapping[str, JsonObject]) -> Iterator[Step]:
     present = [*old]
-    for name in [name for name in reversed(present) if name not in new]:
-        place = present.index(name)
-        del present[place]
-        yield _step(tag, name, "removed", (old[name], {}), _next(tag, present, place))
-    staying = find_rising({name: place for place, name in enumerate(present)}, [*new])
-    place = 0
+    for index in reversed(range(len(present))):
+        if (name := present[index]) not in new:
+            del present[index]
+            yield _step(start, name, "removed", (old[name], {}), _place_at(start, present, index))
+    staying = find_rising({name: index for index, name in enumerate(present)}, [*new])
+    index = 0
     for name in new:
         if name in staying:
-            place = present.index(name) + 1
+            index = present.index(name, index) + 1
             continue
         left = None
         if name in old:
             was = present.index(name)
             del present[was]
-            left = _next(tag, present, was)
-            place -= was < place
-        present.insert(place, name)
-        place += 1
-        reached = _next(tag, present, place)
-        yield _step(tag, name, "moved" if left else "created", ({}, {} if left else new[name]), left, reached)
-    for name in new:
-        if name in old and old[name] != new[name]:
-            yield _step(tag, name, "changed", (old[name], new[name]))
+            left = _place_at(start, present, was)
+            index -= was < index
+        reached = _place_at(start, present, index)
+        present.insert(index, name)
+        index += 1
+        yield _step(start, name, "moved" if left else "created", ({}, {} if left else new[name]), left, reached)
 
 
-def _step(tag: str, name: str, what: str, values: tuple[JsonObject, JsonObject], *places: TreePlace | None) -> Step:
-    step = Step(f"{tag}:{name}", what, {}, {}, *places)
+def _step(start: str, name: str, what: str, values: tuple[JsonObject, JsonObject], *places: TreePlace | None) -> Step:
+    step = Step(f"{start}{name}", what, {}, {}, *places)
     return step.replacing(*values) or step
 
 
-def _next(tag: str, names: list[str], place: int) -> TreePlace:
-    return TreePlace(tag, names[place] if place < len(names) else "")
+def _place_at(start: str, names: list[str], index: int) -> TreePlace:
+    return TreePlace(start[:-1], names[index] if index < len(names) else "")
+
+
+def _compare_fields(item_id: str, name: str, old: JsonObject, new: JsonObject, *, are_tasks: bool) -> Iterator[Step]:
+    before, after = [_by_id(it.get("subtasks"), name) if are_tasks else None for it in (old, new)]
+    subtasks: Iterable[Step] = ()
+    if before is not None and after is not None:
+        subtasks = _compare_items(f"{item_id}.", before, after)
+        old, new = [{field: value for field, value in it.items() if field != "subtasks"} for it in (old, new)]
+    yield from filter(None, [Step(item_id, "changed").replacing(old, new)])
+    yield from subtasks
 
 
 def _take_apart(document: TagDocument, keys: Iterable[str]) -> dict[str, _Tag]:
@@ -106,116 +152,131 @@ def _take_apart(document: TagDocument, keys: Iterable[str]) -> dict[str, _Tag]:
 
 def _split(value: JsonObject) -> _Tag:
     tasks, own = value.pop("tasks"), value
+    derived: JsonObject = {}
     if isinstance(metadata := own.get("metadata"), dict):
-        metadata.pop("updated", None)
-    assert isinstance(tasks, list)  # noqa: S101 - for the type checker: a tag has a list of tasks
-    ids = Counter(read_text(task.get("id")) if isinstance(task, dict) else "" for task in tasks)
-    if "" in ids or len(ids) < len(tasks):
-        return _Tag({**own, _ORDERED: tasks}, {})
-    return _Tag(own, dict(zip(ids, (task for task in tasks if isinstance(task, dict)), strict=True)))
+        derived = {name: value for name, value in metadata.items() if name in _DERIVED}
+        own["metadata"] = {name: value for name, value in metadata.items() if name not in _DERIVED}
+    found = _by_id(tasks)
+    return _Tag({**own, _ORDERED: tasks}, {}, derived) if found is None else _Tag(own, found, derived)
+
+
+def _by_id(items: JsonValue, parent: str = "") -> dict[str, JsonObject] | None:
+    """Return tasks, or the subtasks of ``parent``, by their own ids, or None if these are not unique."""
+    if not isinstance(items, list):
+        return None
+    found = {read_text(it.get("id")).removeprefix(f"{parent}."): it for it in items if isinstance(it, dict)}
+    return found if "" not in found and len(found) == len(items) else None
 
 
 # Undoing
 
 
 def undo(
-    work: TagDocument, change: Change, put_tag: Callable[[TagDocument, str, JsonValue], None], moment: str
+    work: TagDocument, change: Change, save: Callable[[TagDocument, str, JsonObject], None], moment: str
 ) -> list[str]:
-    """Put back what ``change`` replaced, and return the tags that it touched; ``moment`` is that of their last change.
+    """Put back what ``change`` replaced, and return the tags that it touched and that exist.
+
+    ``save`` puts a tag into the document, and ``moment`` is that of the last change of its tasks.
 
     Raises:
         NotUndone: something there has changed since, or not all that was replaced was kept.
     """
     if not change.is_whole:
         raise NotUndone(change, "not all that it replaced was kept")
-    conflicts: list[dict[str, JsonValue]] = []
     tags = _take_apart(work, work.tags)
     touched: dict[str, None] = {}
-    places: dict[str, str] = {}
+    conflicts: list[dict[str, JsonValue]] = []
     for step in reversed(change.steps):
-        key, _, name = step.id.partition(":")
+        key = step.id[:-1] if step.id.endswith(":") else _find_start(tags, step.id, ":")
         touched[key] = None
-        if _STAMP in step.after and key in tags and name in tags[key].tasks:
-            tags[key].tasks[name][_STAMP] = moment
-        found = _put_tag_back(tags, step, key, places) if not name else _put_task_back(tags, step, key, name)
+        is_taken = step.what == "removed" and key in work.members and step.id.endswith(":")
+        found = iter([{"now": "there is a new tag with this name"}]) if is_taken else _put_back(tags, step, key, moment)
         conflicts += [{"id": step.id, **conflict} for conflict in found]
     if conflicts:
         raise NotUndone(change, conflicts=conflicts)
     for key in touched:
         if key in tags:
-            own, tasks = tags[key]
-            value: JsonObject = {"tasks": [*tasks.values()], **own}
-            if isinstance(metadata := value.get("metadata"), dict):
-                value["metadata"] = {**metadata, "updated": moment}
-            put_tag(work, key, value)
+            save(work, key, {"tasks": [*tags[key].tasks.values()], **tags[key].whole})
         else:
-            work.members.pop(key, None)
-    _arrange(work, places)
+            del work.members[key]
+    for step in reversed(change.steps):
+        if step.left and step.left.parent == ROOTS:
+            _place(work.members, step.id[:-1], step.left)
     return [key for key in touched if key in tags]
 
 
-def _put_tag_back(
-    tags: dict[str, _Tag], step: Step, key: str, places: dict[str, str]
-) -> Iterator[dict[str, JsonValue]]:
-    if step.what == "removed":
-        if key in tags:
-            yield {"now": "there is a new tag with this name"}
-        else:
-            tags[key] = _Tag(dict(step.before), {})
-            places[key] = step.left.next if step.left else ""
+def _find_start(names: Iterable[str], text: str, separator: str) -> str:
+    """Return the longest of ``names`` with which an id begins, or else what is before the separator."""
+    found = [name for name in names if text.startswith(f"{name}{separator}")]
+    return max(found, key=len, default=text.partition(separator)[0])
+
+
+def _put_back(tags: dict[str, _Tag], step: Step, key: str, moment: str) -> _Conflicts:
+    name = step.id[len(key) + 1 :]
+    if not name and step.what == "removed":
+        tags[key] = _split({"tasks": [], **step.before})
     elif key not in tags:
         yield {"now": _GONE}
+    elif name:
+        yield from _put_task_back(tags[key].tasks, step, key, name, moment)
     elif step.what == "created" and tags[key].tasks:
         yield {"now": "it has tasks that were added since"}
     else:
-        yield from _put_fields_back(tags[key].own, step)
+        after = _split({"tasks": [], **step.after}).own
+        yield from _put_fields_back(tags[key].own, step.what, step.before, after)
         if step.what == "created":
             del tags[key]
 
 
-def _put_task_back(tags: dict[str, _Tag], step: Step, key: str, name: str) -> Iterator[dict[str, JsonValue]]:
-    if key not in tags:
-        yield {"now": _GONE}
+def _put_task_back(tasks: dict[str, JsonObject], step: Step, key: str, name: str, moment: str) -> _Conflicts:
+    place = step.left or step.reached
+    if place.parent == key if place else name in tasks:
+        yield from _put_item_back(tasks, step, name, moment)
         return
-    tasks = tags[key].tasks
-    if step.what == "removed" and name in tasks:
+    parent = _find_start(tasks, name, ".")
+    subtasks = _by_id(tasks[parent].get("subtasks"), parent) if parent in tasks else None
+    if subtasks is None:
+        yield {"now": _GONE}
+    else:
+        yield from _put_item_back(subtasks, step, name[len(parent) + 1 :], moment)
+        tasks[parent]["subtasks"] = [*subtasks.values()]
+
+
+def _put_item_back(items: dict[str, JsonObject], step: Step, name: str, moment: str) -> _Conflicts:
+    if step.what == "removed" and name in items:
         yield {"now": "there is a new task with this id"}
     elif step.what == "removed":
-        tasks[name] = dict(step.before)
-        _place(tasks, name, step.left)
-    elif name not in tasks:
+        items[name] = dict(step.before)
+        _place(items, name, step.left)
+    elif name not in items:
         yield {"now": _GONE}
     elif step.what == "moved":
-        _place(tasks, name, step.left)
+        _place(items, name, step.left)
     else:
-        yield from _put_fields_back(tasks[name], step)
+        if _STAMP in step.after:
+            items[name][_STAMP] = moment
+        yield from _put_fields_back(items[name], step.what, step.before, step.after)
         if step.what == "created":
-            del tasks[name]
+            del items[name]
 
 
-def _put_fields_back(values: JsonObject, step: Step) -> Iterator[dict[str, JsonValue]]:
-    for field in dict.fromkeys([*step.before, *step.after]):
+def _put_fields_back(values: JsonObject, what: str, before: JsonObject, after: JsonObject) -> _Conflicts:
+    """Put the fields back that differ; of what was created, each has to be as it was."""
+    for field in [*dict.fromkeys([*before, *after, *(values if what == "created" else ())])]:
         if field == _STAMP:
             continue
-        if (field in values) != (field in step.after) or values.get(field) != step.after.get(field):
+        if (field in values) != (field in after) or values.get(field) != after.get(field):
             yield {"field": field, "now": values.get(field)}
-        elif field in step.before:
-            values[field] = step.before[field]
+        elif field in before:
+            values[field] = before[field]
         else:
             del values[field]
 
 
-def _place(tasks: dict[str, JsonObject], name: str, place: TreePlace | None) -> None:
-    """Put a task before the one that followed it, or last."""
-    order = [other for other in tasks if other != name]
+def _place(items: dict[str, _ItemT], name: str, place: TreePlace | None) -> None:
+    """Put a task, or a tag, before the one that followed it, or last."""
+    order = [other for other in items if other != name]
     order.insert(order.index(place.next) if place and place.next in order else len(order), name)
-    found = {other: tasks[other] for other in order}
-    tasks.clear()
-    tasks.update(found)
-
-
-def _arrange(work: TagDocument, places: Mapping[str, str]) -> None:
-    for key, following in places.items():
-        order = [other for other in work.members if other != key]
-        order.insert(order.index(following) if following in order else len(order), key)
-        work.members = {other: work.members[other] for other in order}
+    found = {other: items[other] for other in order}
+    items.clear()
+    items.update(found)
