@@ -129,5 +129,5 @@ def _list_fields(step: Step, stamp: str) -> list[tuple[str, str, str]]:
 
 def _as_text(values: Mapping[str, JsonValue], name: str) -> str:
     value = values.get(name)
-    is_unknown = isinstance(value, dict) and value.keys() == {"bytes", "sha256"}  # it was too long to be kept
+    is_unknown = isinstance(value, dict) and value.keys() == {"characters", "sha256"}  # it was too long to be kept
     return "…" if is_unknown else shorten(as_text(value), _LONGEST)
