@@ -18,6 +18,7 @@ from task_core.models import Record
 __all__ = [
     "HISTORY_DAYS",
     "MAX_BYTES",
+    "MAX_OUTSIDE",
     "OUTSIDE",
     "Change",
     "JsonObject",
@@ -39,6 +40,9 @@ MAX_BYTES: Final = 10_000_000
 
 OUTSIDE: Final = "outside"
 """The author of an edit by hand that was taken in."""
+
+MAX_OUTSIDE: Final = 100
+"""Edits by hand, the last ones, that a process which only reads keeps in memory until somebody notes them."""
 
 _MAX_VALUE: Final = 100_000
 """Characters of a value; of a longer one only length and digest are kept (AG-5)."""

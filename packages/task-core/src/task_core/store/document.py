@@ -15,7 +15,7 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
-from task_core.history.changes import OUTSIDE, Change, needle_of
+from task_core.history.changes import MAX_OUTSIDE, OUTSIDE, Change, needle_of
 from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, RecordT, microseconds
 from task_core.store.base import ROOTS
@@ -162,7 +162,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             if self._is_loaded:
                 decoded.apply(work, self._blocks)
                 work.end_change()
-                self._outside += work.history
+                self._outside = [*self._outside, *work.history][-MAX_OUTSIDE:] if self.history_days else []
             else:
                 work.load(entry for records in decoded.records.values() for entry in records)
                 self._outside = [Change(microseconds(self._clock()), OUTSIDE, "", [])]  # nobody may have noted this

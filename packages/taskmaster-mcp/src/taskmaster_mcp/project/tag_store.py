@@ -12,7 +12,7 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import StoreLocked
 from task_core.files import Wait
-from task_core.history.changes import OUTSIDE, Change, Step, current_origin
+from task_core.history.changes import MAX_OUTSIDE, OUTSIDE, Change, Step, current_origin
 from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, Record, microseconds
 from task_core.store.base import Changes, Kind
@@ -130,7 +130,8 @@ class TagStore:
                 self._outside = []  # other servers have made these changes, and noted them
             steps = compare(self._document, new) if self._is_loaded else []
             if steps or not self._is_loaded:  # nobody may have noted what led to the state at first
-                self._outside.append(Change(microseconds(self._clock()), OUTSIDE, "", steps))
+                change = Change(microseconds(self._clock()), OUTSIDE, "", steps)
+                self._outside = [*self._outside, change][-MAX_OUTSIDE:]
         self._is_loaded, self._is_noted = True, False
         self._show(new)
 
