@@ -15,13 +15,15 @@ from task_core.errors import TaskError
 from task_core.history.changes import Change, Step, made_by
 from task_core.models import from_microseconds
 from task_core.server.task_history import render_change
-from task_core.store.undo import ChangeNotFound, History, find_change
+from task_core.store.undo import History, find_change
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["run_history_command"]
 
 _MAX_SHOWN: Final = 60
 """Characters of a value."""
+
+_NO_CHANGES: Final = "No changes are known; with TASK_HISTORY_DAYS=0 none are kept.\n"
 
 _HIDDEN: Final = frozenset({"id", "created_at", "updated_at"})
 """Fields that tell a person nothing about a change."""
@@ -74,16 +76,18 @@ def _show(history: History, options: argparse.Namespace) -> int:
     else:
         sys.stdout.writelines(line for change in changes for line in _lines(change))
     if not changes:
-        sys.stderr.write("No changes are known; with TASK_HISTORY_DAYS=0 none are kept.\n")
+        sys.stderr.write(_NO_CHANGES)
     return 0
 
 
 def _undo(history: History, options: argparse.Namespace) -> int:
     number = options.change
     if number is None:
-        number = next((change.number for change in history.changes()), 0)
-    if not number:
-        raise ChangeNotFound(0)
+        last = history.changes()
+        if not last:
+            sys.stderr.write(_NO_CHANGES)
+            return 1
+        number = last[0].number
     if not options.is_json:
         sys.stdout.writelines(_lines(find_change(history, number)))
     if not options.is_sure:
