@@ -88,12 +88,25 @@ def serve_again(path: Path) -> None:
     add(open_store(path), "three")
 
 
+def serve_with_history(path: Path) -> None:
+    serve(path)
+    write("line\n")(path.with_name("s.json.history.jsonl"))
+
+
 NOT_KEPT = "no older document is kept yet"
 
 RIGHT: dict[str, tuple[Make, list[str]]] = {
     "missing": (lambda _: None, ["s.json does not exist yet; it is created when needed"]),
     "served": (serve, ["s.json holds 2 tasks in {size} bytes", NOT_KEPT]),
     "served again": (serve_again, ["s.json holds 3 tasks in {size} bytes", "older documents are kept: s.json.bak"]),
+    "served with history": (
+        serve_with_history,
+        [
+            "s.json holds 2 tasks in {size} bytes",
+            NOT_KEPT,
+            "s.json.history.jsonl keeps what changes replaced, in 5 bytes",
+        ],
+    ),
     "blank": (lambda path: leave_blank(path), ["s.json is blank, which is an empty store"]),
     "link": (link, ["store.json holds 2 tasks in {size} bytes", NOT_KEPT]),
 }
@@ -378,3 +391,12 @@ def test_what_sqlite_finds_wrong_within_a_database_is_reported(tmp_path: Path) -
         database.execute("DELETE FROM sqlite_master WHERE name = 'by_creation'")
     found = [finding for finding in checks_of(path)[1].look() if finding.level is Level.WRONG]
     assert [finding.text.startswith("s.db is damaged: ") for finding in found] == [True]
+
+
+@pytest.mark.requirement("DOC-1", "AG-4")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_history_that_others_can_read_is_named(tmp_path: Path) -> None:
+    serve_with_history(tmp_path / "s.json")
+    (tmp_path / "s.json.history.jsonl").chmod(0o644)
+    notes = [finding for finding in look(tmp_path / "s.json")["store"] if finding.level is Level.NOTE]
+    assert [note.text for note in notes] == ["s.json.history.jsonl is accessible to other users (mode 644)"]

@@ -34,7 +34,9 @@ async def test_every_task_that_a_server_left_is_counted(tmp_path: Path) -> None:
     found = look(tmp_path, FILE_PATH=str(path))
     assert (found.code, found.faults) == (0, [])
     size = f"tasks.json holds 3 tasks in {path.stat().st_size} bytes"
-    assert found.of("store", "ok") == [size, "no older document is kept yet"]
+    history = path.with_name(path.name + ".history.jsonl")
+    kept = f"{history.name} keeps what changes replaced, in {history.stat().st_size} bytes"
+    assert found.of("store", "ok") == [size, "no older document is kept yet", kept]
 
 
 @pytest.mark.requirement("DOC-1")

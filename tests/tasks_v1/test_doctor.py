@@ -59,7 +59,9 @@ async def test_what_a_server_left_is_right(tmp_path: Path) -> None:
     found = look(tmp_path, path)
     assert (found.code, found.faults) == (0, [])
     holds = f"tasks.json holds 1 task in {path.stat().st_size} bytes"
-    assert found.of("store", "ok") == [holds, "no older document is kept yet"]
+    history = path.with_name(path.name + ".history.jsonl")
+    kept = f"{history.name} keeps what changes replaced, in {history.stat().st_size} bytes"
+    assert found.of("store", "ok") == [holds, "no older document is kept yet", kept]
     assert [line for line in found.lines if "  note " in line] == []
 
 

@@ -13,6 +13,7 @@ from task_core.document_file.generations import list_generations
 from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, TaskError
 from task_core.files import ProcessLock, describe, read_file
+from task_core.history.history_file import HISTORY_SUFFIX
 from task_core.models import RecordT, utc_now
 from task_core.store.base import Kind
 from task_core.store.codec import Codec
@@ -96,6 +97,10 @@ def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
         yield note(f"{path.name} has fields that this server does not know; they are kept: {named}")
     kept = ", ".join(copy.name for copy in list_generations(path))
     yield right(f"older documents are kept: {kept}") if kept else right("no older document is kept yet")
+    history = path.with_name(path.name + HISTORY_SUFFIX)
+    with suppress(FileNotFoundError):
+        yield right(f"{history.name} keeps what changes replaced, in {pluralize(history.stat().st_size, 'byte')}")
+        yield from check_access(history, is_private=True)
 
 
 def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Finding]:

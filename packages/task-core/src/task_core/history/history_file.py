@@ -18,11 +18,12 @@ from task_core.history.changes import MAX_BYTES, Change
 from task_core.models import Clock, format_timestamp, from_microseconds, microseconds
 from task_core.warning_list import WarningList
 
-__all__ = ["HistoryFile", "Stamp", "append_lines"]
+__all__ = ["HISTORY_SUFFIX", "HistoryFile", "Stamp", "append_lines"]
 
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS
 
-_SUFFIX: Final = ".history.jsonl"
+HISTORY_SUFFIX: Final = ".history.jsonl"
+"""The suffix to the name of the document."""
 
 _END: Final = re.compile(rb'"number":(\d{1,19}),"document":\[(\d{1,19}),(\d{1,19})\]\}\s*\Z')
 """The end of a line: the number of the change, and the state of the document that it left."""
@@ -67,7 +68,7 @@ class HistoryFile:
     @property
     def path(self) -> Path:
         """The path of the history."""
-        return self.document.with_name(self.document.name + _SUFFIX)
+        return self.document.with_name(self.document.name + HISTORY_SUFFIX)
 
     def describes(self, stamp: Stamp) -> bool:
         """Return whether the last change is the one that left the document in this state."""
