@@ -400,3 +400,11 @@ def test_a_history_that_others_can_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "s.json.history.jsonl").chmod(0o644)
     notes = [finding for finding in look(tmp_path / "s.json")["store"] if finding.level is Level.NOTE]
     assert [note.text for note in notes] == ["s.json.history.jsonl is accessible to other users (mode 644)"]
+
+
+@pytest.mark.requirement("DOC-1", "AG-4")
+def test_a_history_that_is_not_a_file_is_wrong(tmp_path: Path) -> None:
+    serve(tmp_path / "s.json")
+    (tmp_path / "s.json.history.jsonl").mkdir()
+    faults = [finding for finding in look(tmp_path / "s.json")["store"] if finding.level is Level.WRONG]
+    assert [fault.text for fault in faults] == ["s.json.history.jsonl is not a file, so no change can be undone"]

@@ -99,8 +99,12 @@ def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
     yield right(f"older documents are kept: {kept}") if kept else right("no older document is kept yet")
     history = path.with_name(path.name + HISTORY_SUFFIX)
     with suppress(FileNotFoundError):
-        yield right(f"{history.name} keeps what changes replaced, in {pluralize(history.stat().st_size, 'byte')}")
-        yield from check_access(history, is_private=True)
+        status = history.stat()
+        if stat.S_ISREG(status.st_mode):
+            yield right(f"{history.name} keeps what changes replaced, in {pluralize(status.st_size, 'byte')}")
+            yield from check_access(history, is_private=True)
+        else:
+            yield wrong(f"{history.name} is not a file, so no change can be undone", "Move it away.")
 
 
 def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Finding]:
