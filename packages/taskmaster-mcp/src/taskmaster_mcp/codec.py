@@ -33,11 +33,13 @@ class Member:
     text: str
     """the member as it is written, from the comma before it to the one after it"""
     is_tag: bool = False
+    kept: Any = field(default=None, compare=False, repr=False)
+    """its value, which nobody changes"""
 
     @classmethod
     def new(cls, key: str, value: JsonValue, layout: Layout = DEFAULT) -> Self:
         """Return a member that is not in the document yet."""
-        return cls(key, layout.member(key, value), is_tag(value))
+        return cls(key, layout.member(key, value), is_tag(value), value)
 
     @property
     def value(self) -> Any:  # noqa: ANN401 - JSON; whoever reads it checks what they read
@@ -60,7 +62,9 @@ class Member:
         [part], _ = split_members(text, 0)
         layout = self.layout
         changed = change_text(text, part, value, layout, layout.indent)
-        return replace(self, text=text[1 : part.start] + changed + text[part.end : -1], is_tag=is_tag(value))
+        return replace(
+            self, text=text[1 : part.start] + changed + text[part.end : -1], is_tag=is_tag(value), kept=value
+        )
 
     def with_key(self, key: str) -> Self:
         """Return the member with another key."""
@@ -132,7 +136,7 @@ class TagsFormat(DocumentFormat):
         # The space before a comma belongs to a member; that before the closing bracket stays where it is.
         ends = [part.begin - 1 for part in parts[1:]] + [end]
         members = [
-            Member(part.key, text[part.begin : stop], is_tag(part.value))
+            Member(part.key, text[part.begin : stop], is_tag(part.value), part.value)
             for part, stop in zip(parts, ends if parts else [], strict=True)
         ]
         if isinstance(document.get("tasks"), list):

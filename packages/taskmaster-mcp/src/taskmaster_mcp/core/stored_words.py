@@ -61,6 +61,8 @@ def check_number(number: int) -> int:
 
 def read_text(stored: JsonValue) -> str:
     """Return a stored id as text; number or text make no difference. What cannot be an id is empty."""
+    if type(stored) is int:  # nearly all are
+        return str(stored)
     if isinstance(stored, bool) or not isinstance(stored, int | float | str):
         return ""
     is_whole = isinstance(stored, float) and stored.is_integer()

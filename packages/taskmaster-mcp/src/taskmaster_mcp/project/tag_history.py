@@ -20,6 +20,8 @@ __all__ = ["compare", "find_needles", "undo"]
 
 _ItemT = TypeVar("_ItemT")
 
+_Items = Mapping[str, JsonObject]
+
 _Conflicts = Iterator[dict[str, JsonValue]]
 
 _GONE: Final = "it is gone"
@@ -70,7 +72,7 @@ def find_needles(tag: str, typed: str) -> list[str]:
 def compare(old: TagDocument, new: TagDocument) -> list[Step]:
     """Return the steps from one state of the file to another; other members than tags are not in the history."""
     keys = [key for key in dict.fromkeys((*old.tags, *new.tags)) if old.members.get(key) != new.members.get(key)]
-    before, after = _take_apart(old, keys), _take_apart(new, keys)
+    before, after = ({key: _split(it.members[key].kept) for key in keys if key in it.tags} for it in (old, new))
     following = dict(pairwise([*old.tags, ""]))
     return [
         step
@@ -92,17 +94,26 @@ def _compare_tags(key: str, before: _Tag | None, after: _Tag | None, left: TreeP
         yield from tasks
 
 
-def _compare_items(
-    start: str, old: Mapping[str, JsonObject], new: Mapping[str, JsonObject], *, are_tasks: bool = False
-) -> Iterator[Step]:
+def _compare_items(start: str, old: _Items, new: _Items, *, are_tasks: bool = False) -> Iterator[Step]:
     """Compare the tasks of a tag, or the subtasks of a task; their ids begin with ``start``."""
+    old, new = _skip_equal(old, new)
     yield from _compare_places(start, old, new)
     for name in new:
         if name in old and old[name] != new[name]:
             yield from _compare_fields(f"{start}{name}", name, old[name], new[name], are_tasks=are_tasks)
 
 
-def _compare_places(start: str, old: Mapping[str, JsonObject], new: Mapping[str, JsonObject]) -> Iterator[Step]:
+def _skip_equal(old: _Items, new: _Items) -> tuple[_Items, _Items]:
+    """Return the items between those at both ends that are equal, and one of these for the place of the last."""
+    before, after = [*old.items()], [*new.items()]
+    most = min(len(before), len(after))
+    first = next((it for it in range(most) if before[it] != after[it]), most)
+    last = next((it for it in range(most - first) if before[~it] != after[~it]), most - first)
+    kept = max(last - 1, 0)
+    return dict(before[first : len(before) - kept]), dict(after[first : len(after) - kept])
+
+
+def _compare_places(start: str, old: _Items, new: _Items) -> Iterator[Step]:
     present = [*old]
     for index in reversed(range(len(present))):
         if (name := present[index]) not in new:
@@ -145,26 +156,22 @@ def _compare_fields(item_id: str, name: str, old: JsonObject, new: JsonObject, *
     yield from subtasks
 
 
-def _take_apart(document: TagDocument, keys: Iterable[str]) -> dict[str, _Tag]:
-    members = ((key, document.members[key]) for key in keys if key in document.members)
-    return {key: _split(member.value) for key, member in members if member.is_tag}
-
-
 def _split(value: JsonObject) -> _Tag:
-    tasks, own = value.pop("tasks"), value
+    own = {name: it for name, it in value.items() if name != "tasks"}
     derived: JsonObject = {}
     if isinstance(metadata := own.get("metadata"), dict):
-        derived = {name: value for name, value in metadata.items() if name in _DERIVED}
-        own["metadata"] = {name: value for name, value in metadata.items() if name not in _DERIVED}
-    found = _by_id(tasks)
-    return _Tag({**own, _ORDERED: tasks}, {}, derived) if found is None else _Tag(own, found, derived)
+        derived = {name: it for name, it in metadata.items() if name in _DERIVED}
+        own["metadata"] = {name: it for name, it in metadata.items() if name not in _DERIVED}
+    tasks = _by_id(value["tasks"])
+    return _Tag({**own, _ORDERED: value["tasks"]}, {}, derived) if tasks is None else _Tag(own, tasks, derived)
 
 
 def _by_id(items: JsonValue, parent: str = "") -> dict[str, JsonObject] | None:
     """Return tasks, or the subtasks of ``parent``, by their own ids, or None if these are not unique."""
     if not isinstance(items, list):
         return None
-    found = {read_text(it.get("id")).removeprefix(f"{parent}."): it for it in items if isinstance(it, dict)}
+    start = f"{parent}."
+    found = {read_text(it.get("id")).removeprefix(start): it for it in items if isinstance(it, dict)}
     return found if "" not in found and len(found) == len(items) else None
 
 
@@ -183,7 +190,7 @@ def undo(
     """
     if not change.is_whole:
         raise NotUndone(change, "not all that it replaced was kept")
-    tags = _take_apart(work, work.tags)
+    tags = {key: _split(work.members[key].value) for key in work.tags}
     touched: dict[str, None] = {}
     conflicts: list[dict[str, JsonValue]] = []
     for step in reversed(change.steps):
