@@ -86,11 +86,9 @@ class TaskmasterView:
         return WorkState(active[:limit], len(active), ready[:limit], len(ready), counts, self.finished, waiting[:limit])
 
     def texts(self, ids: Collection[str]) -> dict[str, str]:
-        """Return the titles of the tasks with these ids, each ``TAG:ID``, that exist in the tag."""
-        target = Target(self._registry)
-        index = target.tasks().index()
-        found = {name: index.get(name.removeprefix(f"{target.tag}:")) for name in ids}
-        return {name: item.title for name, item in found.items() if item}
+        """Return the titles of the tasks with these ids that exist in the tag."""
+        index = self._read().index()
+        return {name: index[name].title for name in ids if name in index}
 
     def changes(self, task_id: str = "", *, limit: int) -> list[Change]:
         """Return the last changes of one task or of all, newest first."""

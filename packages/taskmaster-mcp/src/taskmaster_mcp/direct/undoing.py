@@ -2,7 +2,7 @@
 
 from task_core.history.changes import Change
 from task_core.store.store import NEWEST
-from task_core.store.undo import NotUndone, find_change
+from task_core.store.undo import ChangeNotFound, NotUndone
 from taskmaster_mcp.codec import MASTER, TagDocument
 from taskmaster_mcp.core.checking import find_issues
 from taskmaster_mcp.core.items import JsonObject, TagTasks
@@ -16,17 +16,18 @@ __all__ = ["ProjectHistory"]
 
 
 class ProjectHistory:
-    """The changes of the project of ``target``; an id without a tag is one of its tag."""
+    """The changes of the project of ``target``; ids of its tag are without the name of the tag."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
     def changes(self, task_id: str = "", before: int = NEWEST, limit: int = 1) -> list[Change]:
         """Return at most ``limit`` changes, of one task or of all, with a number below ``before``, newest first."""
-        target = self._target
-        target.project.check_exists()
-        needles = find_needles(target.tag, task_id.lstrip("# ")) if task_id else [""]
-        return target.project.store.history.find(needles, before, limit)
+        needles = find_needles(self._target.tag, task_id.lstrip("# ")) if task_id else [""]
+        found = self._find(needles, before, limit)
+        for step in (step for change in found for step in change.steps):
+            step.id = self._show(step.id)
+        return found
 
     def undo(self, number: int) -> list[str]:
         """Undo the change with this number, and return the ids of its steps.
@@ -38,7 +39,9 @@ class ProjectHistory:
             NotUndone: something has changed since, or dependencies would be wrong that were right.
         """
         project = self._target.project
-        change = find_change(self, number)
+        change = next((it for it in self._find([""], number + 1, 1) if it.number == number), None)
+        if change is None:
+            raise ChangeNotFound(number)
 
         def save(work: TagDocument, key: str, value: JsonObject) -> None:
             tasks = TagTasks(key, value)
@@ -48,7 +51,7 @@ class ProjectHistory:
         with project.transaction() as work:
             before = {key: find_issues(project.tag(work, key)) for key in work.tags}
             current = project.current_tag()
-            restored = undo(work, change, save, project.now)
+            restored = undo(work, change, save, project.now, self._show)
             for key in restored:
                 wrong = [it for it in find_issues(project.tag(work, key)) if it.is_repairable]
                 if new := [it for it in wrong if it not in before.get(key, ())]:
@@ -58,4 +61,12 @@ class ProjectHistory:
             following = [*(key for key in restored if key not in before), *({MASTER} & {*work.tags}), *work.tags]
         if current in before and current not in work.tags:
             switch_tag(self._target, following[0])
-        return list(dict.fromkeys(step.id for step in change.steps))
+        return list(dict.fromkeys(self._show(step.id) for step in change.steps))
+
+    def _find(self, needles: list[str], before: int, limit: int) -> list[Change]:
+        self._target.project.check_exists()
+        return self._target.project.store.history.find(needles, before, limit)
+
+    def _show(self, step_id: str) -> str:
+        """Return the id of a step as people know it in the tag."""
+        return step_id.removeprefix(f"{self._target.tag}:") or step_id

@@ -179,11 +179,16 @@ def _by_id(items: JsonValue, parent: str = "") -> dict[str, JsonObject] | None:
 
 
 def undo(
-    work: TagDocument, change: Change, save: Callable[[TagDocument, str, JsonObject], None], moment: str
+    work: TagDocument,
+    change: Change,
+    save: Callable[[TagDocument, str, JsonObject], None],
+    moment: str,
+    show: Callable[[str], str] = str,
 ) -> list[str]:
     """Put back what ``change`` replaced, and return the tags that it touched and that exist.
 
-    ``save`` puts a tag into the document, and ``moment`` is that of the last change of its tasks.
+    ``save`` puts a tag into the document, and ``moment`` is that of the last change of its tasks. ``show`` turns the
+    id of a step into what an error calls it.
 
     Raises:
         NotUndone: something there has changed since, or not all that was replaced was kept.
@@ -198,7 +203,7 @@ def undo(
         touched[key] = None
         is_taken = step.what == "removed" and key in work.members and step.id.endswith(":")
         found = iter([{"now": "there is a new tag with this name"}]) if is_taken else _put_back(tags, step, key, moment)
-        conflicts += [{"id": step.id, **conflict} for conflict in found]
+        conflicts += [{"id": show(step.id), **conflict} for conflict in found]
     if conflicts:
         raise NotUndone(change, conflicts=conflicts)
     for key in touched:

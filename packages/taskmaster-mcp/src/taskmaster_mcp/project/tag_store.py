@@ -22,7 +22,7 @@ from taskmaster_mcp.project.tag_history import compare
 
 __all__ = ["TagStore"]
 
-_KIND: Final = Kind("taskmaster", Record, holds_many=True)
+_KIND: Final = Kind("taskmaster", Record, holds_many=True, stamp="updatedAt")
 """A change of the file may concern any task."""
 
 
