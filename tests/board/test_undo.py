@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 STAMPS: Final = {"updated_at", "updatedAt"}
 
-SERVERS: Final = [record_of(name) for name in ("heartbeat", "hierarchy", "tasks-v1")]
+SERVERS: Final = ("heartbeat", "hierarchy", "tasks-v1")
 
-each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+each_store = pytest.mark.parametrize(
+    ("name", "engine"), [*((name, engine) for name in SERVERS for engine in ("json", "sqlite")), ("taskmaster", "json")]
+)
 
 
 def undo(board: BoardClient, response: Response) -> Response:
@@ -58,9 +60,9 @@ def make_changes(record: ServerRecord, board: BoardClient) -> list[tuple[str, Ca
 
 
 @pytest.mark.requirement("PE-7")
-@each_server
-@pytest.mark.parametrize("engine", ["json", "sqlite"])
-def test_every_change_is_named_undone_and_done_again(record: ServerRecord, engine: str, tmp_path: Path) -> None:
+@each_store
+def test_every_change_is_named_undone_and_done_again(name: str, engine: str, tmp_path: Path) -> None:
+    record = record_of(name)
     with open_board(tmp_path, record.name, engine=engine) as board:
         for words, change in make_changes(record, board):
             before = stored(board)

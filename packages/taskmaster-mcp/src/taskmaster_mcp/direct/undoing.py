@@ -30,7 +30,7 @@ class ProjectHistory:
         return found
 
     def undo(self, number: int) -> list[str]:
-        """Undo the change with this number, and return the ids of its steps.
+        """Undo the change with this number, and return the ids of its steps, those of tags last.
 
         Another tag becomes the current one if that has gone: first one that has come back.
 
@@ -61,7 +61,8 @@ class ProjectHistory:
             following = [*(key for key in restored if key not in before), *({MASTER} & {*work.tags}), *work.tags]
         if current in before and current not in work.tags:
             switch_tag(self._target, following[0])
-        return list(dict.fromkeys(self._show(step.id) for step in change.steps))
+        ids = dict.fromkeys(self._show(step.id) for step in change.steps)
+        return sorted(ids, key=lambda name: name.endswith(":"))
 
     def _find(self, needles: list[str], before: int, limit: int) -> list[Change]:
         self._target.project.check_exists()
