@@ -388,6 +388,9 @@ async def test_without_days_nothing_is_kept(tmp_path: Path) -> None:
 async def test_the_tools_are_there_only_if_they_are_asked_for(served: ServedProject) -> None:
     names, others = await tool_schemas(served.server), await tool_schemas(ServedProject(served.root).server)
     assert names.keys() - others.keys() == {"task_history", "undo_change", "brief"}
+    assert others.items() <= names.items()
+    with pytest.raises(ValueError, match="there is no set 'changes' of tools"):
+        served.another(task_extra_tools="changes")
 
 
 @pytest.mark.requirement("AG-8")
