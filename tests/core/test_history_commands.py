@@ -172,6 +172,17 @@ async def test_a_change_is_undone_and_the_undo_says_its_own_number(agent: Agent)
             await agent.call("undo_change", change=number)
 
 
+@pytest.mark.requirement("AG-6")
+async def test_a_field_that_was_added_to_a_new_task_keeps_an_undo_from_removing_it(agent: Agent) -> None:
+    task_id = await agent.create("Paint it")
+    document = json.loads(agent.path.read_text())
+    document["tasks"][0]["mine"] = "text"
+    agent.path.write_text(json.dumps(document))
+    with pytest.raises(ToolFailed) as refused:
+        await agent.call("undo_change", change=1)
+    assert refused.value.details["conflicts"] == [{"id": task_id, "field": "mine", "now": "text"}]
+
+
 @pytest.mark.requirement("AG-5")
 async def test_without_a_history_the_tools_and_commands_say_so(tmp_path: Path, command: Callable[..., Ended]) -> None:
     agent = Agent(tmp_path, task_history_days="0")

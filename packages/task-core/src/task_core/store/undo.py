@@ -139,7 +139,8 @@ def _put_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, Json
 
 def _find_differing(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
     now = from_json(work.get(step.id).to_json())
-    for name in dict.fromkeys([*step.before, *step.after]):
+    added = now if step.what == "created" else ()  # what was created goes only if it is as it was
+    for name in dict.fromkeys([*step.before, *step.after, *added]):
         if name != work.kind.stamp and now.get(name, _MISSING) != step.after.get(name, _MISSING):
             yield {"id": step.id, "field": name, "now": now.get(name)}
 
