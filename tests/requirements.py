@@ -91,6 +91,8 @@ _HOSTED: Final = {
     "HO-6": "a call with an idempotency key is carried out once, and answered again for 24 hours",
     "HO-7": "probes, figures, traces and one line for each call, without tenants, tokens and text",
     "HO-8": "a signal is announced to proxies before the end, so that no call fails",
+    "HO-9": "one command starts a whole deployment from packages, another stops it; the files for containers are valid",
+    "HO-10": "no loss of a machine loses or doubles a change that was acknowledged, or makes one that was refused",
     "HO-11": "what a hosted service carries, as ratios to the same statements by pgbench, and what limits it",
     "HO-12": "docs/scale.md: limits and ways out, with the arithmetic from measured figures",
 }
@@ -120,11 +122,6 @@ _SESSIONS: Final = {
     "AG-8": "a brief of a few thousand bytes has all that a new session must know; as a tool, a resource and a command",
     "AG-10": "install --agents adds a hook that shows a client's model the brief, and uninstall restores every byte",
     "AG-21": "any earlier state can be rebuilt from the history alone, whoever made the changes",
-}
-
-_DEPLOYMENT: Final = {
-    "HO-9": "one command starts a whole deployment from packages, another stops it; the files for containers are valid",
-    "HO-10": "no loss of a machine loses or doubles a change that was acknowledged, or makes one that was refused",
 }
 
 _HEARTBEAT: Final = {
@@ -392,9 +389,8 @@ _SOURCES: Final = {
     "HTTP, for all servers": _HTTP,
     "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
-    "spec: people, the agent's side": _AGENT,
+    "spec: people": _AGENT,
     "spec: agents": _SESSIONS,
-    "spec: hosted, deployment": _DEPLOYMENT,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,
     "requirements of hierarchy, acceptance criteria": _HIERARCHY_SOURCE,
