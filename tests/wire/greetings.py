@@ -48,10 +48,9 @@ def package_description(package: str) -> Message:
     variables = [name.upper() for name in record.settings_type.model_fields]
     with _built(record, record.settings) as server:
         described = description_of(server.sdk)
-    choices = {
-        name: {value: _tools_with(record, name, value) for value in ("", *values)}
-        for name, values in {**dict.fromkeys(_UNKNOWN & {*variables}, ()), **record.choices}.items()
-    }
+    choices = {name: {"": [tool["name"] for tool in described["tools"]]} for name in _UNKNOWN & {*variables}}
+    for name, values in record.choices.items():
+        choices[name] = {value: _tools_with(record, name, value) for value in ("", *values)}
     project = {"project": dict(record.settings_type.greets_in)} if record.settings_type.greets_in else {}
     return {"mcp": version("mcp"), "settings": variables, **project, "choices": choices, **described}
 

@@ -71,8 +71,8 @@ class Kind(ABC):
         """The names that may be in the folder at the end; a document has a generation for each day of saves."""
         if self.engine == "postgresql":
             return set()
-        generations = {f"{self.store}.bak", f"{self.store}.bak.2"} if self.engine == "json" else set()
-        return {self.store, f"{self.store}.lock", *generations}
+        others = (".bak", ".bak.2", ".history.jsonl") if self.engine == "json" else ()
+        return {self.store, f"{self.store}.lock", *(self.store + suffix for suffix in others)}
 
     def stored(self, folder: Path) -> list[Seen]:
         """Return the tasks in the store in order."""

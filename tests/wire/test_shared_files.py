@@ -327,7 +327,7 @@ def test_two_lists_in_one_folder_share_no_task_and_no_archive(tmp_path: Path) ->
                 called(client, "task_update", task_id=task_id, updates={"status": "Complete"})
                 found = called(client, "task_list", include_archived=True)["tasks"]
             assert {task["raw_user_request"] for task in found} == {text}
-    archives = {entry.name: entry.read_text().count(" of ") for entry in tmp_path.glob("*.jsonl")}
+    archives = {entry.name: entry.read_text().count(" of ") for entry in tmp_path.glob("*_archive.jsonl")}
     assert archives == {"heartbeat_archive.jsonl": 1, "b_state_archive.jsonl": 1}
 
 
