@@ -226,7 +226,7 @@ def test_a_damaged_line_is_skipped_with_a_warning(document: Document) -> None:
     ):
         document.history.write_bytes(b"\n".join((lines[0], damaged, lines[2])))
         assert [change.steps[0].id for change in entries(store)] == ["a", "c"]
-    assert document.warnings.take() == ["store.json.history.jsonl: 1 lines are no changes and were skipped."]
+    assert document.warnings.take() == ["store.json.history.jsonl: 1 damaged line skipped."]
     add(store, "d")
     assert entries(store)[-1].number == 4
 
@@ -274,7 +274,10 @@ def test_a_damaged_line_does_not_take_older_changes_along_when_old_ones_are_drop
 def test_a_history_that_cannot_be_written_or_read_only_warns(document: Document) -> None:
     document.history.mkdir()
     store = document.open()
-    add(store, "a")
+    with made_by("agent", "add") as origin, store.transaction() as work:
+        work.add(Card(id="a", text="<a>"))
+    assert origin.change
+    assert origin.change.number == 0, "a number that another change has could undo that one"
     assert entries(store) == []
     written, read = document.warnings.take()
     assert written.startswith("store.json.history.jsonl cannot be written (")

@@ -16,6 +16,7 @@ from task_core.durable import replace_file, write_new
 from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
 from task_core.history.changes import MAX_BYTES, Change
 from task_core.models import Clock, format_timestamp, from_microseconds, microseconds
+from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
 __all__ = ["HISTORY_SUFFIX", "HistoryFile", "Stamp", "append_lines"]
@@ -111,6 +112,8 @@ class HistoryFile:
                 self._trim()
         except OSError as error:
             message = f"{self.path.name} cannot be written ({describe(error)}), so the last change cannot be undone."
+            for change in changes:
+                change.number = 0  # another change has it, or will have it
             self.warnings.add("history", message)
         else:
             self.warnings.settle("history")
@@ -135,7 +138,7 @@ class HistoryFile:
             if len(found) == limit:
                 break
         if bad:
-            self.warnings.add("history lines", f"{self.path.name}: {bad} lines are no changes and were skipped.")
+            self.warnings.add("history lines", f"{self.path.name}: {pluralize(bad, 'damaged line')} skipped.")
         return found
 
     def _lines(self) -> list[bytes]:
