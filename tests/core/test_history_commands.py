@@ -258,7 +258,7 @@ async def test_undo_shows_the_change_and_asks(agent: Agent, command: Callable[..
     assert (await agent.call("task_history", limit=1))["changes"][0]["by"] == "command line"
     assert (await agent.call("get_task", id=task))["task"]["title"] == "Paint it"
     ended = command("undo", "--yes", "--json", "3")
-    assert (ended.code, json.loads(ended.out)) == (0, {"undone": 3, "tasks": [task]})
+    assert (ended.code, json.loads(ended.out)) == (0, {"undone": 3, "change": 4, "tasks": [task]})
     refused = command("undo", "3", "--yes")
     assert refused.code == 1
     assert refused.err.startswith("tasks-v1-mcp undo: Change 3 was not undone: something was changed since")
@@ -279,7 +279,10 @@ async def test_control_characters_of_a_task_do_not_reach_the_terminal(
     await agent.call("update_task", id=task, description="\x1b[2Jgone\u202e")
     agent.path.write_text(agent.path.read_text("utf-8").replace("Paint it", "\\u001b[31mred"), "utf-8")
     await agent.create("x")
+    kept = agent.path.with_name("tasks.json.history.jsonl")
+    kept.write_text(kept.read_text("utf-8").replace('{"description":', '{"\\u001b[32mgreen":'), "utf-8")
     out = command("history").out
+    assert "[32mgreen" in out
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert "[31mred" in out

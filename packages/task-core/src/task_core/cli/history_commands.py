@@ -44,8 +44,7 @@ def run_history_command(program: Program, words: Sequence[str]) -> int:
     try:
         assert server.find_history  # noqa: S101 - for the type checker: only a server with a history has the commands
         history = server.find_history()
-        with made_by("command line", command):
-            return _show(history, options) if command == "history" else _undo(history, options)
+        return _show(history, options) if command == "history" else _undo(history, options)
     except TaskError as error:
         sys.stderr.write(f"{program.name} {command}: {error.message}\n")
         return 1
@@ -99,11 +98,13 @@ def _undo(history: History, options: argparse.Namespace) -> int:
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             sys.stderr.write("Nothing was undone.\n")
             return 1
-    ids = history.undo(number)
+    with made_by("command line", "undo") as origin:
+        ids = history.undo(number)
+    made = origin.change.number if origin.change else 0
     if options.is_json:
-        write_json({"undone": number, "tasks": [*ids]}, sys.stdout)
+        write_json({"undone": number, "change": made, "tasks": [*ids]}, sys.stdout)
     else:
-        sys.stdout.write(f"Undone. To take that back: undo {next(it.number for it in history.changes())}\n")
+        sys.stdout.write(f"Undone. To take that back: undo {made}\n" if made else "Undone.\n")
     return 0
 
 
@@ -125,7 +126,9 @@ def _describe(step: Step) -> str:
         text = next((value for name, value in values.items() if name not in _HIDDEN and isinstance(value, str)), "")
         return f": {_safe(text)}" if text else ""
     names = [name for name in dict.fromkeys([*step.before, *step.after]) if name not in _HIDDEN]
-    return "".join(f"\n        {name}: {_value(step.before, name)} -> {_value(step.after, name)}" for name in names)
+    return "".join(
+        f"\n        {_safe(name)}: {_value(step.before, name)} -> {_value(step.after, name)}" for name in names
+    )
 
 
 def _value(values: dict[str, JsonValue], name: str) -> str:
