@@ -405,6 +405,10 @@ async def test_the_brief_of_a_project_says_what_is_ready_and_what_waits(served: 
     assert '\n## Waiting\n- 3: "Title 3" for 2' in brief
     assert '- added by mcp 0.1.0: other:8\n- added by mcp 0.1.0: 4 "Paint"\n' in brief
     assert brief.endswith("Call next_task, and set_task_status to start or finish it.\n")
+    for number in range(6):
+        await served.call("add_task", title=f"{number}", description="x", dependencies="3")
+    brief = (await served.client.call("brief", {"since": "99"}))["brief"]
+    assert "Left out here: 3 more." in brief  # of 8 that wait
 
 
 @pytest.fixture

@@ -98,6 +98,7 @@ class WorkState(NamedTuple):
     """the statuses of tasks on which work has ended"""
     waiting: Sequence[tuple[Line, str]] = ()
     """the first tasks that cannot be started, each with what it waits for"""
+    waiting_count: int = 0
 
 
 class Briefed(Protocol):

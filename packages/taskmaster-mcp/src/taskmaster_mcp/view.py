@@ -83,7 +83,8 @@ class TaskmasterView:
         ready = [_line(item) for item in list_ready(tasks) if item.status == "pending"]
         waiting = [(_line(item), ", ".join(names)) for item, names in find_waiting(tasks)]
         counts = Counter(item.status for item in tasks.tasks)
-        return WorkState(active[:limit], len(active), ready[:limit], len(ready), counts, self.finished, waiting[:limit])
+        started = active[:limit], len(active), ready[:limit], len(ready)
+        return WorkState(*started, counts, self.finished, waiting[:limit], len(waiting))
 
     def texts(self, ids: Collection[str]) -> dict[str, str]:
         """Return the titles of the tasks with these ids that exist in the tag."""

@@ -111,7 +111,9 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     sections = [
         _Section("In progress", [_describe(line, _started(starts[line.id])) for line in own], work.active_count),
         _Section("Next", [_describe(line, _noted(line.note)) for line in work.ready], work.ready_count),
-        _Section("Waiting", [_describe(line, f"for {render_text(why)}") for line, why in work.waiting]),
+        _Section(
+            "Waiting", [_describe(line, f"for {render_text(why)}") for line, why in work.waiting], work.waiting_count
+        ),
         _Section(
             f"Changed {start.words}",
             [_report(event, texts) for event in events[:_MAX_CHANGES]] + ([f"- and {counts}"] if rest else []),
