@@ -144,8 +144,13 @@ def _fit(sections: Iterable[_Section], end: list[str], limit: int) -> str:
 
 
 def _describe(line: Line, note: str) -> str:
-    more = f' Last note: "{render_text(line.remark)}"' if line.remark else ""
-    return f'- {escape_invisible(line.id)}: "{render_text(line.text)}"{f" {note}" if note else ""}{more}'
+    more = f" Last note: {_quote(line.remark)}" if line.remark else ""
+    return f"- {escape_invisible(line.id)}: {_quote(line.text)}{f' {note}' if note else ''}{more}"
+
+
+def _quote(text: str) -> str:
+    """Return the text of a task between the only two quotation marks, so that nothing in it seems to follow it."""
+    return '"{}"'.format(render_text(text).replace('"', "'"))
 
 
 def _noted(note: str) -> str:
@@ -191,7 +196,7 @@ def _name_event(step: Step, finished: set[str]) -> str:
 def _report(event: _Event, texts: Mapping[str, str]) -> str:
     by = f" by {render_text(event.by)}" if event.by else ""
     text = texts.get(event.id, event.text)
-    return f"- {event.what}{by}: {escape_invisible(event.id)}" + (f' "{render_text(text)}"' if text else "")
+    return f"- {event.what}{by}: {escape_invisible(event.id)}" + (f" {_quote(text)}" if text else "")
 
 
 def _find_text(values: Mapping[str, JsonValue]) -> str:
