@@ -145,6 +145,20 @@ def test_of_two_processes_only_the_next_writer_notes_an_edit_and_only_once(docum
 
 
 @pytest.mark.requirement("AG-3")
+def test_a_change_that_its_process_noted_is_noted_by_no_other_one_when_more_follow(document: Document) -> None:
+    first, second = document.open(), document.open()
+    for name in "ab":
+        add(first, name)
+        with second.read():
+            pass
+    add(first, "c")
+    document.edit("<a>", "edited")
+    add(second, "d")
+    assert told(first)[:3] == [("agent", [("created", name)]) for name in "abc"]
+    assert told(first)[3:] == [(OUTSIDE, [("changed", "a"), ("created", "c")]), ("agent", [("created", "d")])]
+
+
+@pytest.mark.requirement("AG-3")
 def test_a_process_that_died_before_it_noted_its_change_leaves_that_to_the_next_one(document: Document) -> None:
     store = document.open()
     add(store, "a")

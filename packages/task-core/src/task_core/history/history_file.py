@@ -72,9 +72,9 @@ class HistoryFile:
         return self.document.with_name(self.document.name + HISTORY_SUFFIX)
 
     def describes(self, stamp: Stamp) -> bool:
-        """Return whether the last change is the one that left the document in this state."""
-        last = self._last()
-        return last is not None and last.stamp == stamp
+        """Return whether some change left the document in this state."""
+        end = b'"document":[%d,%d]}' % stamp
+        return any(line.rstrip().endswith(end) for line in self._lines())
 
     def note_outside(self, changes: list[Change], stamp: Stamp) -> None:
         """Add ``changes`` that were read from the document, unless somebody else has added them.
