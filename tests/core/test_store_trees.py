@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,6 +11,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,8 @@ from hypothesis import strategies as st
 
 from task_core.errors import DuplicateId, TaskNotFound
 from task_core.store import ROOTS, Collection, Selection, Store, Transaction
+from task_core.store.database import Connection
+from task_core.store.statements import Parameters
 from tests.core.engines import ENGINES, STATES, TREE, Card, Engine, each_engine
 
 pytestmark = pytest.mark.requirement("EN-2", "EN-4", "EN-5")
@@ -203,6 +207,31 @@ def test_places_that_run_out_move_no_more_siblings_than_need_be(store: Store[Car
             cards.add(Card(id=f"new-{number}"), ROOTS, 1)
         after = {name: position for position, name in cards.positions(ROOTS, -1, 2_000)}
     assert 0 < sum(after[name] != position for name, position in before.items()) < 150
+
+
+@pytest.mark.requirement("AG-4")
+def test_an_order_that_a_person_gave_to_many_trees_is_taken_in_without_reading_them_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    json_engine = Engine("json")
+    store = json_engine.open(tmp_path, TREE)
+    names = [f"r{number}" for number in range(200)]
+    plant(store, *names)
+    path = json_engine.path(tmp_path)
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | {"trees": document["trees"][::-1]}))
+    read: list[int] = []
+    run = Connection.run
+
+    def count(connection: Connection, statement: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
+        found = run(connection, statement, parameters)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Connection, "run", count)
+    with store.read() as cards:
+        assert cards.child_ids(ROOTS) == names[::-1]
+    assert sum(read) < 50 * len(names)
 
 
 @each_engine

@@ -12,6 +12,7 @@ import pytest
 from psycopg import sql
 
 from task_core.store import Order, Selection
+from task_core.store.collection import HIGHEST
 from task_core.store.statements import LAST_ID, SQL, Parameters, count_children_of, count_matches, page, siblings
 from tests.core.engines import STATES
 from tests.core.test_store_statements import selections
@@ -207,7 +208,7 @@ def questions() -> Iterator[tuple[str, Hot]]:
     yield "near, before", Hot(SQL.EARLIER_IDS, {"records_pkey"}, LIMIT, many)
     yield "ids", Hot(SQL.IDS, {"records_pkey"}, LIMIT, many)
     yield "below", Hot(SQL.BELOW, {"records_pkey", "by_place"}, 5, sorted=1)
-    yield "last position", Hot(SQL.LAST_POSITION, {"by_place"})
+    yield "last position", Hot(SQL.LAST_POSITION, {"by_place"}, 1, {"below": HIGHEST})
     yield "positions", Hot(SQL.POSITIONS, {"by_place"}, LIMIT, many)
     yield "newest removed", Hot(SQL.NEWEST_REMOVED, {"by_removal"}, 0, one)
     yield "call", Hot(SQL.CALL, {"calls_pkey"}, 0, one)

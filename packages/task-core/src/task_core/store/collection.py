@@ -23,12 +23,13 @@ from task_core.store.statements import (
 )
 from task_core.text import nearest
 
-__all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "scope_of_children"]
+__all__ = ["HIGHEST", "LOWEST", "Collection", "ListRow", "Node", "Session", "scope_of_children"]
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it (EN-2)."""
 
 LOWEST: Final = -(2**63)
+HIGHEST: Final = 2**63 - 1
 """Below every position."""
 
 _LIMITLESS: Final = 2**31 - 1

@@ -72,22 +72,17 @@ class Decoded(Generic[RecordT]):
 
 
 def _place_children(work: Transaction[RecordT], parent: str, wanted: list[str], records: Mapping[str, RecordT]) -> None:
-    """Make ``wanted`` the first children of ``parent`` in this order, adding and moving as few as possible."""
-    present = work.child_ids(parent)
-    places = {name: place for place, name in enumerate(present)}
-    staying = find_rising(places, wanted)
-    last = -1
-    for name in wanted:
+    """Put ``wanted`` below ``parent`` in this order, adding and moving as few as possible; other children stay."""
+    staying = find_rising({name: place for place, name in enumerate(work.child_ids(parent))}, wanted)
+    places: dict[str, str] = {}
+    following = ""
+    for name in reversed(wanted):
         if name in staying:
-            last = present.index(name, last + 1)
-            continue
-        if name in places:
-            place = present.index(name)
-            del present[place]
-            last -= place <= last
-        last += 1
-        present.insert(last, name)
-        if name in work:
-            work.move(name, parent, last)
+            following = name
         else:
-            work.add(records[name], parent, last if last < len(present) - 1 else None)
+            places[name] = following
+    for name, following in reversed(places.items()):
+        if name in work:
+            work.move(name, parent, before=following)
+        else:
+            work.add(records[name], parent, before=following)

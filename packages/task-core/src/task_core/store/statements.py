@@ -186,7 +186,10 @@ class SQL:
         )
         SELECT id, parent, document, level FROM below ORDER BY level, position
     """
-    LAST_POSITION = f"SELECT position FROM records WHERE {_KEY} AND parent = :parent ORDER BY position DESC LIMIT 1"
+    LAST_POSITION = f"""
+        SELECT position FROM records
+        WHERE {_KEY} AND parent = :parent AND position < :below ORDER BY position DESC LIMIT 1
+    """
     POSITIONS = f"""
         SELECT position, id FROM records
         WHERE {_KEY} AND parent = :parent AND position > :above ORDER BY position LIMIT :limit

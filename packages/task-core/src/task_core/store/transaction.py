@@ -12,7 +12,7 @@ from task_core.errors import DuplicateId
 from task_core.history.changes import OUTSIDE, Change, Recorder, TreePlace, current_origin
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Row
-from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
+from task_core.store.collection import HIGHEST, LOWEST, Collection, ListRow, Session, scope_of_children
 from task_core.store.statements import LIST_VALUES, SQL
 
 __all__ = ["Transaction"]
@@ -50,20 +50,22 @@ class Transaction(Collection[RecordT]):
         self._list = replace(self._list, moment=moment)
         return from_microseconds(moment)
 
-    def add(self, record: RecordT, parent: str = ROOTS, index: int | None = None) -> None:
+    def add(self, record: RecordT, parent: str = ROOTS, index: int | None = None, *, before: str = "") -> None:
         """Add ``record`` below ``parent``, as the last child or at ``index``, from 0 to their number; lists append.
 
-        It raises ``DuplicateId`` if its id is taken.
+        Instead of an index, which takes longer in a long list, ``before`` is the id of the next child. It raises
+        ``DuplicateId`` if its id is taken.
         """
         if record.id in self:
             raise DuplicateId(record.id)
-        position = self._free_position(parent, index)
+        position = self._free_position(parent, index, before)
         size = self._add(record, parent, position)
         self._rows[record.id] = Row(record, parent, position, size)
         self._count(record.columns, parent, +1)
         self._touch(parent)
-        self._recorder.created(record, self._place(parent, "" if index is None else self._next(parent, position)))
-        if not parent and index is not None:
+        is_last = index is None and not before
+        self._recorder.created(record, self._place(parent, "" if is_last else self._next(parent, position)))
+        if not (parent or is_last):
             self.changed.add(ROOTS)
 
     def replace(self, record: RecordT) -> None:
@@ -78,14 +80,14 @@ class Transaction(Collection[RecordT]):
             self._count(record.columns, parent, +1)
         self._recorder.changed(old, record)
 
-    def move(self, record_id: str, parent: str, index: int | None = None) -> None:
+    def move(self, record_id: str, parent: str, index: int | None = None, *, before: str = "") -> None:
         """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
         record, old, place, size = self.row(record_id)
         left = TreePlace(old, self._next(old, place))
         # Removed from its place first, so that it is not counted among its new siblings.
         self._change(SQL.PLACE, record_id, parent=None, position=None)
         self._count_child(record.columns, old, -1)
-        position = self._free_position(parent, index)
+        position = self._free_position(parent, index, before)
         self._change(SQL.PLACE, record_id, parent=parent, position=position)
         self._count_child(record.columns, parent, +1)
         self._rows[record_id] = Row(record, parent, position, size)
@@ -248,20 +250,22 @@ class Transaction(Collection[RecordT]):
         return next((name for _, name in found), "")
 
     def _position_in_order(self, number: int) -> int:
-        return number * _GAP if self.kind.is_tree else self._free_position(ROOTS, None)
+        return number * _GAP if self.kind.is_tree else self._free_position(ROOTS)
 
-    def _free_position(self, parent: str, index: int | None) -> int:
-        """Return a position below ``parent`` that makes a record its child number ``index``, or the last."""
+    def _free_position(self, parent: str, index: int | None = None, before: str = "") -> int:
+        """Return a position below ``parent`` of a child number ``index``, of one ``before`` another, or of the last."""
         if not self.kind.is_tree:
             self._added += 1
             return (self._list.revision + 1) * _GAP + self._added
         if parent:
             self.get(parent)
-        if index is None or index >= self.count_children(parent):
-            last = self.run(SQL.LAST_POSITION, parent=parent)
+        if index is not None and index < self.count_children(parent):
+            _, before = self.positions(parent, LOWEST, index + 1)[-1]
+        following = self.row(before).position if before else HIGHEST
+        last = self.run(SQL.LAST_POSITION, parent=parent, below=following)
+        if not before:
             return last[0][0] + _GAP if last else 0
-        near = [position for position, _ in self.positions(parent, LOWEST, index + 1)]
-        above, following = near[index - 1] if index else near[0] - 2 * _GAP, near[index]
+        above = last[0][0] if last else following - 2 * _GAP
         return (above + following) // 2 if following - above > 1 else self._make_room(parent, above)
 
     def _make_room(self, parent: str, above: int) -> int:

@@ -152,7 +152,7 @@ def _restore(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonV
     elif parent and parent not in work:
         yield {"id": parent, "now": _GONE}
     else:
-        work.add(_validate(work, step.before), parent, _index_before(work, parent, following))
+        work.add(_validate(work, step.before), parent, before=_find_next(work, parent, following))
 
 
 def _move_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
@@ -164,17 +164,12 @@ def _move_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, Jso
     elif parent and step.id in (parent, *(above.id for above in work.ancestors(parent))):
         yield {"id": parent, "now": "it is below this task"}
     else:
-        index = _index_before(work, parent, following)
-        if index is not None and parent == reached[0]:
-            index -= work.row(step.id).position < work.row(following).position  # it is not counted itself
-        work.move(step.id, parent, index)
+        work.move(step.id, parent, before=_find_next(work, parent, following))
 
 
-def _index_before(work: Transaction[RecordT], parent: str, following: str) -> int | None:
-    """Return the place of the child ``following`` of a parent; None, which is the last, if it is not there."""
-    if not following or following not in work or work.row(following).parent != parent:
-        return None
-    return work.count_children(parent, before=following)
+def _find_next(work: Transaction[RecordT], parent: str, following: str) -> str:
+    """Return the child ``following`` of a parent, or nothing, which means the last place, if it is not there."""
+    return following if following in work and work.row(following).parent == parent else ""
 
 
 def _validate(work: Transaction[RecordT], values: dict[str, JsonValue]) -> RecordT:
