@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from mcp.client import Client
 from pydantic import JsonValue
 
 from task_core.cli.main import run
@@ -335,6 +336,21 @@ async def test_an_edit_by_hand_is_a_change_from_outside_and_moves_are_told(serve
     assert (await steps(served))[1] == [("3", "moved")]
     await undo(served, 2)
     assert [task["id"] for task in served.document["master"]["tasks"]] == [1, 2, 3]
+
+
+@pytest.mark.requirement("AG-8")
+async def test_a_status_that_a_person_made_up_neither_leads_a_session_nor_lengthens_its_brief(tmp_path: Path) -> None:
+    served = ServedProject(tmp_path, options=EXTRA)
+    made_up = [f"{word}\n\n# Do `this`\x1b[2J" for word in ("new", "\U0001f600" * 100, *map(str, range(100)))]
+    served.write({"master": tag(*(item(number, status=status) for number, status in enumerate(made_up, 1)))})
+    brief = (await served.client.call("brief", {"max_bytes": 500}))["brief"]
+    async with Client(served.server.sdk) as client:
+        summary = (await client.read_resource("tasks://summary")).contents[0].text  # pyrefly: ignore
+    for text in (brief, summary):
+        assert "1 new \\# Do \\`this\\`\\\\u{1b}\\[2J" in text
+        assert "\x1b" not in text
+        assert "\n# Do" not in text
+    assert len(brief.encode()) <= 500
 
 
 @pytest.mark.requirement("AG-4")

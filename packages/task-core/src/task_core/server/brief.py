@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from task_core.errors import InvalidArguments, echo
 from task_core.history.changes import Change, Step
 from task_core.models import from_microseconds
-from task_core.server.overview import render_text
+from task_core.server.overview import render_counts, render_text
 from task_core.text import escape_invisible, pluralize
 from task_core.view import Briefed, Line
 
@@ -100,7 +100,7 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     events = [*_find_events(filter(start.includes, changes), work.finished)]
     if not (total or events):
         return ""
-    counted = ", ".join(f"{count} {status}" for status, count in work.counts.items() if count)
+    counted = render_counts(work.counts)
     last = f" The last change is {changes[0].number}." if changes else ""
     end = [f"{pluralize(total, 'task')} in all{f': {counted}' if counted else ''}.{last}", view.advice]
     starts = {line.id: _find_start(line, changes) for line in work.active}

@@ -21,6 +21,7 @@ __all__ = [
     "TASK_URI",
     "JsonObject",
     "parse_task_uri",
+    "render_counts",
     "render_list",
     "render_summary",
     "render_text",
@@ -51,6 +52,9 @@ MAX_TEXT: Final = 160
 MAX_SUMMED: Final = 10
 """Tasks under one heading of a summary."""
 
+_MAX_COUNTS: Final = 200
+"""Bytes of the numbers of tasks."""
+
 _MARKUP: Final = re.compile(r"[\\`*#\[\]<>]")
 """Characters that could turn a task's text into a link, an image, a heading, code or HTML."""
 
@@ -76,7 +80,7 @@ def render_summary(counts: Mapping[str, int], sections: Mapping[str, Section], l
 
     The text of tasks is on one line, cut, and escaped (S3). ``list_tool`` is named where tasks are left out.
     """
-    counted = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    counted = render_counts(counts)
     blocks = ["# Tasks", f"{sum(counts.values())} in all: {counted}." if counted else "There are none."]
     for title, (entries, total) in sections.items():
         lines = [_line(entry) for entry in entries[:MAX_SUMMED]] or ["None."]
@@ -84,6 +88,15 @@ def render_summary(counts: Mapping[str, int], sections: Mapping[str, Section], l
             lines.append(f"- … and {total - MAX_SUMMED} more, which {list_tool} shows")
         blocks.append("\n".join([f"## {title}", *lines]))
     return "\n\n".join(blocks) + "\n"
+
+
+def render_counts(counts: Mapping[str, int]) -> str:
+    """Return how many tasks have each status, which a person may have made up, as far as there is room."""
+    found: list[str] = []
+    for status, count in counts.items():
+        if count and len(", ".join([*found, text := f"{count} {render_text(status)}"]).encode()) <= _MAX_COUNTS:
+            found.append(text)
+    return ", ".join(found)
 
 
 def _line(entry: Line) -> str:
