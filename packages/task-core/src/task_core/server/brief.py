@@ -40,6 +40,9 @@ _RESERVE: Final = 40
 
 _DURATION: Final = re.compile(r"(\d{1,6})(m|h|d|w)")
 
+_NAME: Final = re.compile(r"[\w ,.()/@+-]{1,60}")
+"""The form of the names of clients, of words for a priority, and of a few ids."""
+
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -111,9 +114,7 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     sections = [
         _Section("In progress", [_describe(line, _started(starts[line.id])) for line in own], work.active_count),
         _Section("Next", [_describe(line, _noted(line.note)) for line in work.ready], work.ready_count),
-        _Section(
-            "Waiting", [_describe(line, f"for {render_text(why)}") for line, why in work.waiting], work.waiting_count
-        ),
+        _Section("Waiting", [_describe(line, f"for {_name(why)}") for line, why in work.waiting], work.waiting_count),
         _Section(
             f"Changed {start.words}",
             [_report(event, texts) for event in events[:_MAX_CHANGES]] + ([f"- and {counts}"] if rest else []),
@@ -153,14 +154,19 @@ def _quote(text: str) -> str:
     return '"{}"'.format(render_text(text).replace('"', "'"))
 
 
+def _name(text: str) -> str:
+    """Return a name, or a few words, as they are if they look like that; others could pass for the brief's own."""
+    return text if _NAME.fullmatch(text) else _quote(text)
+
+
 def _noted(note: str) -> str:
-    return f"({render_text(note)})" if note else ""
+    return f"({_name(note)})" if note else ""
 
 
 def _started(start: Change | None) -> str:
     if start is None:
         return ""
-    by = f" by {render_text(start.by)}" if start.by else ""
+    by = f" by {_name(start.by)}" if start.by else ""
     return f"(since {from_microseconds(start.at):%Y-%m-%d %H:%M} UTC{by})"
 
 
@@ -194,7 +200,7 @@ def _name_event(step: Step, finished: set[str]) -> str:
 
 
 def _report(event: _Event, texts: Mapping[str, str]) -> str:
-    by = f" by {render_text(event.by)}" if event.by else ""
+    by = f" by {_name(event.by)}" if event.by else ""
     text = texts.get(event.id, event.text)
     return f"- {event.what}{by}: {escape_invisible(event.id)}" + (f" {_quote(text)}" if text else "")
 
