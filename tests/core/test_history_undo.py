@@ -190,6 +190,7 @@ REFUSED: Final = [
     Later(lambda work: work.remove("a"), lambda work: work.add(Card(id="a")), "a", "there is a new task with this id"),
     Later(lambda work: work.remove("x"), lambda work: work.remove("a"), "a", "the task is gone"),
     Later(lambda work: work.move("x", "s"), lambda work: work.move("x", "b"), "x", "it is below another task"),
+    Later(lambda work: work.add(Card(id="n"), "a"), lambda work: work.move("n", "b"), "n", "it is below another task"),
     Later(lambda work: work.move("x", "s"), lambda work: work.remove("a"), "a", "the task is gone"),
     Later(lambda work: work.move("x", "s"), lambda work: work.remove("x"), "x", "the task is gone"),
     Later(lambda work: work.move("x", "s"), lambda work: work.move("a", "x"), "a", "it is below this task"),

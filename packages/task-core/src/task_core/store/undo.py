@@ -123,6 +123,8 @@ def _put_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, Json
         yield from _restore(work, step)
     elif step.id not in work:
         yield {"id": step.id, "now": _GONE}
+    elif step.reached and work.row(step.id).parent != step.reached.parent:
+        yield {"id": step.id, "now": "it is below another task"}
     elif step.what == "moved":
         yield from _move_back(work, step)
     elif differing := [*_find_differing(work, step)]:
@@ -156,10 +158,8 @@ def _restore(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonV
 
 
 def _move_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
-    (parent, following), reached = step.left or (ROOTS, ""), step.reached or (ROOTS, "")
-    if work.row(step.id).parent != reached[0]:
-        yield {"id": step.id, "now": "it is below another task"}
-    elif parent and parent not in work:
+    parent, following = step.left or (ROOTS, "")
+    if parent and parent not in work:
         yield {"id": parent, "now": _GONE}
     elif parent and step.id in (parent, *(above.id for above in work.ancestors(parent))):
         yield {"id": parent, "now": "it is below this task"}
