@@ -18,7 +18,6 @@ from task_core.models import Record
 __all__ = [
     "HISTORY_DAYS",
     "MAX_BYTES",
-    "MAX_OUTSIDE",
     "OUTSIDE",
     "Change",
     "JsonObject",
@@ -40,9 +39,6 @@ MAX_BYTES: Final = 10_000_000
 
 OUTSIDE: Final = "outside"
 """The author of an edit by hand that was taken in."""
-
-MAX_OUTSIDE: Final = 100
-"""Edits by hand, the last ones, that a process which only reads keeps in memory until somebody notes them."""
 
 _MAX_VALUE: Final = 100_000
 """Characters of a value; of a longer one only length and digest are kept (AG-5)."""
@@ -133,6 +129,22 @@ class Step:
             return value
         self.is_cut = True
         return {"characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+    def put_back(self, values: JsonObject, stamp: str) -> Iterator[JsonObject]:
+        """Put back what this step replaced in ``values``, or yield each field that differs, with what it is ``now``.
+
+        The ``stamp`` stays as it is. Of what was created, no other field may have been added.
+        """
+        added = values if self.what == "created" else ()
+        for name in [*dict.fromkeys([*self.before, *self.after, *added])]:
+            if name == stamp:
+                continue
+            if (name in values) != (name in self.after) or values.get(name) != self.after.get(name):
+                yield {"field": name, "now": values.get(name)}
+            elif name in self.before:
+                values[name] = self.before[name]
+            else:
+                del values[name]
 
     def render(self) -> JsonObject:
         """Return the step as JSON."""

@@ -10,16 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from task_core.durable import replace_file, write_new
 from task_core.files import NEW_FLAGS, close, describe, read_file, require_regular, write_all
-from task_core.history.changes import MAX_BYTES, Change
+from task_core.history.changes import MAX_BYTES, OUTSIDE, Change
 from task_core.models import Clock, format_timestamp, from_microseconds, microseconds
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
-__all__ = ["HISTORY_SUFFIX", "HistoryFile", "Stamp", "append_lines"]
+__all__ = ["HISTORY_SUFFIX", "DocumentHistory", "HistoryFile", "Stamp", "append_lines"]
 
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS
 
@@ -39,6 +39,9 @@ _START: Final = re.compile(rb'\{"at":"([^"]+)"')
 
 _TRIMMED_EVERY: Final = 256
 """Changes between two looks for those that are too old."""
+
+_MAX_OUTSIDE: Final = 100
+"""Edits by others, the last ones, that a process which only reads keeps until somebody notes them."""
 
 _SLACK: Final = 1_000_000
 """Bytes beyond the bound at which the oldest changes are dropped: not at every change."""
@@ -109,7 +112,8 @@ class HistoryFile:
         try:
             size = append_lines(self.path, make_lines, fsync=False, is_private=self.is_private)
             if size > MAX_BYTES + _SLACK or any(change.number % _TRIMMED_EVERY == 0 for change in changes):
-                self._trim()
+                with suppress(OSError):  # the next change tries again
+                    self._trim()
         except OSError as error:
             message = f"{self.path.name} cannot be written ({describe(error)}), so the last change cannot be undone."
             for change in changes:
@@ -188,6 +192,72 @@ class HistoryFile:
         if len(kept) < len(lines):
             data = b"".join(reversed(kept))
             replace_file(self.path, data, over=identity, fsync=False, is_private=self.is_private).close()
+
+
+class _Document(Protocol):
+    @property
+    def stamp(self) -> Stamp:
+        """The state in which the document was read or written."""
+
+    path: Path
+
+
+class DocumentHistory:
+    """The history of the document in ``file``, and the edits by others that it may not tell of yet."""
+
+    def __init__(
+        self,
+        file: _Document,
+        warnings: WarningList,
+        clock: Clock,
+        days: Callable[[], float],
+        *,
+        is_private: bool = True,
+    ) -> None:
+        """Keep changes for as many ``days`` as are returned; 0: not at all."""
+        self._file = file
+        self._warnings = warnings
+        self._clock = clock
+        self._days = days
+        self._is_private = is_private
+        self._outside: list[Change] | None = None
+        """the edits since another process noted one; None before the first reading"""
+        self._is_noted = False
+        """true if the history tells of everything that was read"""
+
+    @property
+    def file(self) -> HistoryFile:
+        """The file beside the document."""
+        days, is_private = self._days(), self._is_private
+        return HistoryFile(self._file.path, self._warnings, self._clock, days, is_private=is_private)
+
+    @property
+    def is_kept(self) -> bool:
+        """True if what changes replace is kept."""
+        return self._days() > 0
+
+    def take(self, compare: Callable[[], list[Change]]) -> None:
+        """Remember what a reading has changed, which ``compare`` returns; call it before the file has the new state."""
+        if not self.is_kept:
+            return
+        if self._outside is None:  # nobody may have noted what led to the state at first
+            self._outside = [Change(microseconds(self._clock()), OUTSIDE, "", [])]
+        else:
+            if self._outside and self.file.describes(self._file.stamp):
+                self._outside = []  # other servers have made these changes, and noted them
+            self._outside = [*self._outside, *compare()][-_MAX_OUTSIDE:]
+        self._is_noted = False
+
+    def begin_save(self) -> None:
+        """Add the edits by others, before the document is replaced."""
+        if self.is_kept and not self._is_noted:
+            self.file.note_outside(self._outside or [], self._file.stamp)
+            self._outside, self._is_noted = [], True
+
+    def end_save(self, changes: list[Change]) -> None:
+        """Add the ``changes`` that the document has now, if there were any."""
+        if self.is_kept:
+            self.file.append(changes, self._file.stamp)
 
 
 def append_lines(path: Path, make: Callable[[bytes], bytes], *, fsync: bool = True, is_private: bool = True) -> int:

@@ -15,9 +15,9 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
-from task_core.history.changes import MAX_OUTSIDE, OUTSIDE, Change, needle_of
-from task_core.history.history_file import HistoryFile
-from task_core.models import Clock, RecordT, microseconds
+from task_core.history.changes import Change, needle_of
+from task_core.history.history_file import DocumentHistory
+from task_core.models import Clock, RecordT
 from task_core.store.base import ROOTS
 from task_core.store.codec import Codec
 from task_core.store.collection import Collection, ListRow
@@ -61,10 +61,8 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         self._notes = ""
         self._changes: list[Change] = []
         """those of the present transactions"""
-        self._outside: list[Change] = []
-        """those that were read, and that another process may have noted"""
-        self._is_noted = False
-        """True if the history tells of everything that was read"""
+        is_private = codec.is_private
+        self._history = DocumentHistory(self._file, warnings, clock, lambda: self.history_days, is_private=is_private)
 
     @contextmanager
     @override
@@ -86,17 +84,14 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     def find_changes(
         self, records: Collection[Any], task_id: str, before: int, limit: int, clock: Clock
     ) -> list[Change]:
-        return self._history.find([needle_of(task_id)], before, limit)
+        return self._history.file.find([needle_of(task_id)], before, limit)
 
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:
         blocks = self._changed_blocks(records, changed)
-        if self.history_days and not self._is_noted:
-            self._history.note_outside(self._outside, self._file.stamp)
-            self._outside, self._is_noted = [], True
+        self._history.begin_save()
         self._file.replace(self._codec.document(blocks, records.fields))
-        if self.history_days:
-            self._history.append(self._changes, self._file.stamp)
+        self._history.end_save(self._changes)
         self._note(())  # the save has corrected whatever was reported
         self._blocks = blocks
         super().commit(records, changed)
@@ -129,18 +124,10 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             blocks[root] = self._codec.block([node for node, _ in records.subtree(root)])
         return {root: blocks[root] for root in records.child_ids(ROOTS)} if ROOTS in changed else blocks
 
-    @property
-    def _history(self) -> HistoryFile:
-        is_private = self._codec.is_private
-        return HistoryFile(self._file.path, self._warnings, self._clock, self.history_days, is_private=is_private)
-
     # From the document to the rows
 
     def _take(self, source: Source | None) -> None:
         """Make the rows match a document, decoding and changing no more of them than necessary."""
-        if self._outside and self._history.describes(self._file.stamp):
-            self._outside = []  # other servers have made these changes, and noted them
-        self._is_noted = False
         if not source:
             self._take_decoded(Decoded())
             return
@@ -162,13 +149,12 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             if self._is_loaded:
                 decoded.apply(work, self._blocks)
                 work.end_change()
-                self._outside = [*self._outside, *work.history][-MAX_OUTSIDE:] if self.history_days else []
             else:
                 work.load(entry for records in decoded.records.values() for entry in records)
-                self._outside = [Change(microseconds(self._clock()), OUTSIDE, "", [])]  # nobody may have noted this
             work.set_fields(decoded.fields)
             work.finish()
             super().commit(work, work.changed)
+            self._history.take(lambda: work.history)
             self._is_loaded = True
             self._blocks = decoded.blocks
         finally:

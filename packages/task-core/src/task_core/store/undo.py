@@ -18,8 +18,6 @@ from task_core.text import end_sentence
 
 __all__ = ["ChangeNotFound", "History", "NotUndone", "StoreHistory", "find_change", "undo"]
 
-_MISSING: Final = object()
-
 _GONE: Final = "the task is gone"
 
 
@@ -127,24 +125,20 @@ def _put_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, Json
         yield {"id": step.id, "now": "it is below another task"}
     elif step.what == "moved":
         yield from _move_back(work, step)
-    elif differing := [*_find_differing(work, step)]:
-        yield from differing
+    else:
+        yield from _put_fields_back(work, step)
+
+
+def _put_fields_back(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
+    values = from_json(work.get(step.id).to_json())
+    if differing := [*step.put_back(values, work.kind.stamp)]:
+        yield from ({"id": step.id, **found} for found in differing)
     elif step.what == "changed":
-        values = from_json(work.get(step.id).to_json())
-        kept = {name: value for name, value in values.items() if name not in step.after}
-        work.replace(_validate(work, kept | step.before))
+        work.replace(_validate(work, values))
     elif work.kind.is_tree and work.count_children(step.id):
         yield {"id": step.id, "now": "it has subtasks that were added since"}
     else:
         work.remove(step.id)
-
-
-def _find_differing(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:
-    now = from_json(work.get(step.id).to_json())
-    added = now if step.what == "created" else ()  # what was created goes only if it is as it was
-    for name in dict.fromkeys([*step.before, *step.after, *added]):
-        if name != work.kind.stamp and now.get(name, _MISSING) != step.after.get(name, _MISSING):
-            yield {"id": step.id, "field": name, "now": now.get(name)}
 
 
 def _restore(work: Transaction[RecordT], step: Step) -> Iterator[dict[str, JsonValue]]:

@@ -4,6 +4,7 @@ The id of a step is ``TAG:ID`` for a task or a subtask, and ``TAG:`` for the tag
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
@@ -234,8 +235,8 @@ def _put_back(tags: dict[str, _Tag], step: Step, key: str, moment: str) -> _Conf
     elif step.what == "created" and tags[key].tasks:
         yield {"now": "it has tasks that were added since"}
     else:
-        after = _split({"tasks": [], **step.after}).own
-        yield from _put_fields_back(tags[key].own, step.what, step.before, after)
+        step = replace(step, after=_split({"tasks": [], **step.after}).own)
+        yield from step.put_back(tags[key].own, _STAMP)
         if step.what == "created":
             del tags[key]
 
@@ -267,22 +268,9 @@ def _put_item_back(items: dict[str, JsonObject], step: Step, name: str, moment: 
     else:
         if _STAMP in step.after:
             items[name][_STAMP] = moment
-        yield from _put_fields_back(items[name], step.what, step.before, step.after)
+        yield from step.put_back(items[name], _STAMP)
         if step.what == "created":
             del items[name]
-
-
-def _put_fields_back(values: JsonObject, what: str, before: JsonObject, after: JsonObject) -> _Conflicts:
-    """Put the fields back that differ; of what was created, each has to be as it was."""
-    for field in [*dict.fromkeys([*before, *after, *(values if what == "created" else ())])]:
-        if field == _STAMP:
-            continue
-        if (field in values) != (field in after) or values.get(field) != after.get(field):
-            yield {"field": field, "now": values.get(field)}
-        elif field in before:
-            values[field] = before[field]
-        else:
-            del values[field]
 
 
 def _place(items: dict[str, _ItemT], name: str, place: TreePlace | None) -> None:

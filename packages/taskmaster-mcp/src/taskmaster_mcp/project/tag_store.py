@@ -12,8 +12,8 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import StoreLocked
 from task_core.files import Wait
-from task_core.history.changes import MAX_OUTSIDE, OUTSIDE, Change, Step, current_origin
-from task_core.history.history_file import HistoryFile
+from task_core.history.changes import OUTSIDE, Change, Origin, current_origin
+from task_core.history.history_file import DocumentHistory
 from task_core.models import Clock, Record, microseconds
 from task_core.store.base import Changes, Kind
 from task_core.warning_list import WarningList
@@ -46,14 +46,9 @@ class TagStore:
         """called when a transaction begins; an error that it raises ends it"""
         self._file = LockedFile(path, CODEC, warnings, clock, fsync=fsync)
         self._lock_seconds = lock_seconds
-        self._warnings = warnings
         self._clock = clock
-        self._history_days = history_days
-        self._outside: list[Change] = []
-        """changes that were read, and that another process may have noted"""
-        self._is_noted = False
-        """true if the history tells of everything that was read"""
-        self._is_loaded = False
+        is_private = CODEC.is_private
+        self.history = DocumentHistory(self._file, warnings, clock, lambda: history_days, is_private=is_private)
         self._turn = threading.Lock()
         self._document = TagDocument()
         self._id = secrets.token_hex(6)
@@ -83,9 +78,10 @@ class TagStore:
                 self.check(work)
                 yield work
                 if self._differs(work):
-                    steps = self._compare(work) if self._history_days else []
+                    changes = self._compare(work, current_origin()) if self.history.is_kept else []
+                    self.history.begin_save()
                     self._file.replace(work.data)
-                    self._note(steps)
+                    self.history.end_save(changes)
                     self._show(work)
             finally:
                 self._file.end()
@@ -102,38 +98,18 @@ class TagStore:
         """Give up every wait for another process, now and later."""
         self._file.give_up()
 
-    @property
-    def history(self) -> HistoryFile:
-        """The history beside the file."""
-        path = self._file.path
-        return HistoryFile(path, self._warnings, self._clock, self._history_days, is_private=CODEC.is_private)
-
-    def _compare(self, work: TagDocument) -> list[Step]:
-        """Return what the transaction changes, once the history tells of what was changed elsewhere."""
-        if not self._is_noted:
-            self.history.note_outside(self._outside, self._file.stamp)
-            self._outside, self._is_noted = [], True
-        return compare(self._document, work)
-
-    def _note(self, steps: list[Step]) -> None:
-        """Add the change of a transaction to the history."""
-        if self._history_days:
-            origin = current_origin()
-            change = Change(microseconds(self._clock()), origin.by, origin.tool, steps)
-            origin.change = change if steps else origin.change
-            self.history.append([change] if steps else [], self._file.stamp)
-
     def _take(self, source: Source | None) -> None:
         new = CODEC.read(source)
-        if self._history_days:
-            if self._outside and self._is_loaded and self.history.describes(self._file.stamp):
-                self._outside = []  # other servers have made these changes, and noted them
-            steps = compare(self._document, new) if self._is_loaded else []
-            if steps or not self._is_loaded:  # nobody may have noted what led to the state at first
-                change = Change(microseconds(self._clock()), OUTSIDE, "", steps)
-                self._outside = [*self._outside, change][-MAX_OUTSIDE:]
-        self._is_loaded, self._is_noted = True, False
+        self.history.take(lambda: self._compare(new, Origin(OUTSIDE, "")))
         self._show(new)
+
+    def _compare(self, new: TagDocument, origin: Origin) -> list[Change]:
+        """Return the change that leads to a ``new`` document, if it changes tasks."""
+        steps = compare(self._document, new)
+        if not steps:
+            return []
+        origin.change = Change(microseconds(self._clock()), origin.by, origin.tool, steps)
+        return [origin.change]
 
     def _show(self, new: TagDocument) -> None:
         if self._differs(new):
