@@ -1,4 +1,4 @@
-"""What the chain of Cortex promises, by id: a part of ``tests.requirements``."""
+"""Requirements of the Cortex chain by id: a part of ``tests.requirements``."""
 
 from __future__ import annotations
 

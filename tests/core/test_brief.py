@@ -60,7 +60,7 @@ def agent(tmp_path: Path) -> Agent:
 
 
 async def test_an_empty_list_is_one_line_that_says_what_to_call(agent: Agent) -> None:
-    said = "There are no tasks. Start a task, or finish it, with update_task_status; list_tasks shows all.\n"
+    said = "The list is empty. Start a task, or finish it, with update_task_status; list_tasks shows all.\n"
     assert await agent.brief() == said
 
 
@@ -188,7 +188,7 @@ def brief(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 async def test_the_command_prints_the_same(agent: Agent, brief: Callable[..., str]) -> None:
     agent.now = utc_now()
-    assert brief().startswith("There are no tasks. ")
+    assert brief().startswith("The list is empty. ")
     task = await agent.create("Paint it")
     assert f'- {task}: "Paint it"' in brief()
     assert "added" in brief("--since", "0", "--max-bytes", "2000")
@@ -225,6 +225,7 @@ def test_a_hook_on_a_broken_list_says_nothing_and_lets_the_session_start(
     (tmp_path / "tasks.json").write_text("{")
     assert brief(code=1) == ""
     assert brief("--hook", "codex") == ""
+    assert brief("--hook", "unknown") == ""
     assert capsys.readouterr().err == ""
 
 

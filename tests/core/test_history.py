@@ -11,7 +11,8 @@ import pytest
 from pydantic import JsonValue
 
 from task_core.errors import TaskNotFound
-from task_core.history import OUTSIDE, Change, changes, history_file, made_by
+from task_core.history import changes, history_file
+from task_core.history.changes import OUTSIDE, Change, made_by
 from task_core.models import Clock, utc_now
 from task_core.store import ROOTS, Codec, Store, database
 from tests.core.engines import LIST, TREE, Card, Engine, each_engine, each_lasting_engine

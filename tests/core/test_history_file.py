@@ -13,7 +13,8 @@ from typing import Final
 import pytest
 
 from task_core.errors import StoreWriteFailed
-from task_core.history import OUTSIDE, Change, history_file, made_by
+from task_core.history import history_file
+from task_core.history.changes import OUTSIDE, Change, made_by
 from task_core.history.history_file import HistoryFile, Stamp
 from task_core.models import Clock, microseconds, utc_now
 from task_core.store import Store
@@ -36,6 +37,7 @@ class Document:
         self.path = JSON.path(folder)
         self.history = self.path.with_name("store.json.history.jsonl")
         self.warnings = WarningList()
+        self.stamp = Stamp(0, 0)
 
     def open(self, clock: Clock = utc_now) -> Store[Card]:
         return JSON.open(self.folder, LIST, history_days=90, warnings=self.warnings, clock=clock)
@@ -210,12 +212,12 @@ def test_a_history_that_is_torn_at_any_byte_stops_nobody_and_numbers_on(document
         add(store, name)
     replace(store, "<c>")
     whole = document.history.read_bytes()
-    history = HistoryFile(document.path, document.warnings, utc_now, 90)
+    history = HistoryFile(document, document.warnings, utc_now, lambda: 90, is_private=True)
     for cut in range(len(whole)):
         document.history.write_bytes(whole[:cut])
         lines = whole[:cut].count(b"\n") + (whole[cut : cut + 1] == b"\n")
         if cut % 40:  # a store for some of them, since that takes a hundred times as long
-            history.append([Change(microseconds(utc_now()), f"t{cut}", "", [])], Stamp(1, cut))
+            history.end_save([Change(microseconds(utc_now()), f"t{cut}", "", [])])
             found = history.find([""], NEWEST, 1_000)[::-1]
             assert found[-1].by == f"t{cut}"
         else:
@@ -318,11 +320,9 @@ def test_a_line_that_was_written_in_part_is_taken_back(document: Document) -> No
 @pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o644)])
 def test_the_history_is_as_private_as_the_document(document: Document, *, is_private: bool, mode: int) -> None:
     document.path.parent.chmod(0o755)  # whose access a document gets that is not private
-    history = HistoryFile(document.path, document.warnings, utc_now, 90, is_private=is_private)
-    history.append([Change(0, "", "", [])], Stamp(1, 2))
+    history = HistoryFile(document, document.warnings, utc_now, lambda: 90, is_private=is_private)
+    history.end_save([Change(0, "", "", [])])
     assert stat.S_IMODE(history.path.stat().st_mode) == mode
-    assert history.describes(Stamp(1, 2))
-    assert not history.describes(Stamp(1, 3))
     assert history.path == document.history
 
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from task_core.history import Change, changes
+from task_core.history import changes
+from task_core.history.changes import Change
 from task_core.models import Record, UtcDatetime
 from task_core.store import ROOTS, Codec, Kind, MemoryDatabase, Store, Transaction
 from task_core.store.undo import ChangeNotFound, NotUndone, StoreHistory

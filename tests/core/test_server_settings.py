@@ -75,7 +75,7 @@ def test_an_empty_variable_counts_as_not_set(environment: pytest.MonkeyPatch) ->
         ("TASK_LOCK_TIMEOUT", "nan", "Input should be a finite number"),
         ("TASK_LOCK_TIMEOUT", "soon", "Input should be a valid number, unable to parse string as a number"),
         ("DAYS", "-1", "Input should be greater than or equal to 0"),
-        ("TASK_EXTRA_TOOLS", "changes, news", "there is no set 'news' of tools"),
+        ("TASK_EXTRA_TOOLS", "changes, news", "'news' is not a set of tools"),
     ],
 )
 def test_a_bad_value_is_refused_with_its_name_and_what_was_expected(

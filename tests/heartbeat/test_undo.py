@@ -13,8 +13,8 @@ from tests.heartbeat.conftest import Desk, call
 from tests.tool_client import ToolFailed
 
 
-def serve(desk: Desk) -> TaskServer:
-    return desk.server(task_extra_tools="history")
+def serve(desk: Desk, **settings: str) -> TaskServer:
+    return desk.server(task_extra_tools="history", **settings)
 
 
 async def changes(server: TaskServer) -> list[dict[str, Any]]:
@@ -67,7 +67,9 @@ async def test_what_an_update_replaced_comes_back_and_the_file_shows_it(
 
 
 @pytest.mark.requirement("AG-6")
-async def test_an_archived_task_is_not_changed_by_an_undo_and_its_clean_up_can_be_undone(kept_desk: Desk) -> None:
+async def test_no_undo_changes_an_archived_task_or_takes_back_a_clean_up_that_is_still_due(
+    kept_desk: Desk,
+) -> None:
     server = serve(kept_desk)
     task = (await call(server, "task_create", raw_user_request="Paint it"))["id"]
     await call(server, "task_update", task_id=task, updates={"status": "Complete", "result": "red"})
@@ -77,6 +79,9 @@ async def test_an_archived_task_is_not_changed_by_an_undo_and_its_clean_up_can_b
     cleaned, completed, _ = await changes(server)
     with pytest.raises(ToolFailed, match="NotUndone"):
         await call(server, "undo_change", change=completed["change"])
+    with pytest.raises(ToolFailed, match="was finished so long ago that the next call would archive it again"):
+        await call(server, "undo_change", change=cleaned["change"])
+    server = serve(kept_desk, task_retention_days="60")
     await call(server, "undo_change", change=cleaned["change"])
     assert [it["id"] for it in (await call(server, "task_list", include_completed=True))["tasks"]] == [task]
     every = (await call(server, "task_list", include_archived=True, include_completed=True))["tasks"]

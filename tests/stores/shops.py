@@ -204,7 +204,7 @@ each_shop: Final = pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.
 
 
 OWN_SUFFIXES: Final = (".lock", ".history.jsonl")
-"""What the names of the files that every document has beside it add to its own."""
+"""Suffixes of the files beside every document: its lock and its history."""
 
 
 def litter(path: Path) -> list[Path]:

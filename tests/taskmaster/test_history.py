@@ -405,7 +405,7 @@ async def test_the_tools_are_there_only_if_they_are_asked_for(served: ServedProj
     names, others = await tool_schemas(served.server), await tool_schemas(ServedProject(served.root).server)
     assert names.keys() - others.keys() == {"task_history", "undo_change", "brief"}
     assert others.items() <= names.items()
-    with pytest.raises(ValueError, match="there is no set 'changes' of tools"):
+    with pytest.raises(ValueError, match="'changes' is not a set of tools"):
         served.another(task_extra_tools="changes")
 
 

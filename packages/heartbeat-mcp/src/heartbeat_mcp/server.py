@@ -27,7 +27,7 @@ from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService, TaskListPage
 from heartbeat_mcp.settings import HeartbeatSettings, find_list
 from heartbeat_mcp.task_file import TaskFile
-from heartbeat_mcp.task_rules import TaskMaker, check_undone
+from heartbeat_mcp.task_rules import TaskMaker
 from heartbeat_mcp.view import HeartbeatView, list_active
 from task_core.bounds import LISTED_TEXT, shorten_texts
 from task_core.errors import InternalError
@@ -165,7 +165,7 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
             seconds = settings.task_lock_timeout
             file = MirroredFile(mirror, store, maker, warnings, owner=make_owner(settings), lock_seconds=seconds)
     service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
-    history = StoreHistory(store, transaction=service.transaction, settle=check_undone)
+    history = StoreHistory(store, transaction=service.transaction, settle=service.check_undone)
     return _Parts(service, HeartbeatView(store, archive), store, file, history)
 
 

@@ -1,7 +1,7 @@
 """The operations on the to-do list: plain methods on plain values, without the protocol and files of its own."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +17,7 @@ from heartbeat_mcp.models import ACTIVE, FINISHED, PREDEFINED_FIELDS, HeartbeatT
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker, apply_update, merge_extra_fields
 from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
-from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError
+from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, quote_names
 from task_core.files import describe
 from task_core.models import microseconds
 from task_core.store import Collection, Order, Selection, Store, Transaction
@@ -187,6 +187,14 @@ class HeartbeatService:
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
             self._is_cleaning_due = False
 
+    def check_undone(self, tasks: Transaction[HeartbeatTask], ids: Iterable[str]) -> str:
+        """Return the rule that the tasks with these ids break after an undo, or nothing (HB-7)."""
+        found = [tasks.get(name) for name in ids]
+        if running := [task.id for task in found if task.is_active and task.columns.facet]:
+            return f"{quote_names(running)} is archived, and so stays finished"
+        old = [task.id for task in found if not (task.is_active or task.columns.facet) and self._is_old(task)]
+        return f"{quote_names(old)} was finished so long ago that the next call would archive it again" if old else ""
+
     def _catch_up(self) -> None:
         """Take in changes, in a thread that goes on if somebody holds a lock for long: readers do not (C2)."""
         if not self._is_behind():
@@ -217,9 +225,8 @@ class HeartbeatService:
 
     def _clean(self, tasks: Transaction[HeartbeatTask]) -> bool:
         """Archive the first tasks that were finished long ago, and return whether they are all of them."""
-        limit = microseconds(self._clock() - self._retention)
         oldest = Selection(states=FINISHED, facets=self._archive.facets, order=Order.UPDATED, limit=_CLEANED_AT_A_TIME)
-        old = [task for task in tasks.select(oldest) if (task.columns.updated or 0) <= limit]
+        old = [*filter(self._is_old, tasks.select(oldest))]
         try:
             self._archive.move(old, tasks)
         except OSError as error:
@@ -229,6 +236,10 @@ class HeartbeatService:
         if old:
             self._warnings.settle(_NOT_ARCHIVED)
         return len(old) < _CLEANED_AT_A_TIME
+
+    def _is_old(self, task: HeartbeatTask) -> bool:
+        """Return whether a finished task has been kept for the retention."""
+        return (task.columns.updated or 0) <= microseconds(self._clock() - self._retention)
 
     def _select_archived(self, selection: Selection, tasks: Collection[HeartbeatTask]) -> list[HeartbeatTask]:
         """Return the archived tasks outside the store that match ``selection``, marked, the oldest first."""

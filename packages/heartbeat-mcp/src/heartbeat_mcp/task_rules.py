@@ -14,24 +14,18 @@ from heartbeat_mcp.fields import MAX_KEYS
 from heartbeat_mcp.id_words import ADJECTIVES, NOUNS
 from heartbeat_mcp.mirror.items import FoundTask
 from heartbeat_mcp.models import PREDEFINED_FIELDS, HeartbeatTask
-from task_core.errors import DuplicateKey, InvalidArguments, TaskError, quote_names
+from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 from task_core.fields import MAX_LIST
 from task_core.models import Clock
 from task_core.store import Collection
 from task_core.text import nearest
 
-__all__ = ["PAIRS", "TaskMaker", "apply_update", "check_undone", "merge_extra_fields", "readable_id"]
+__all__ = ["PAIRS", "TaskMaker", "apply_update", "merge_extra_fields", "readable_id"]
 
 _READ_ONLY: Final = ("id", "created_at", "updated_at")
 
 _NEAR_MISS: Final = 0.81
 """Likeness at which a name is a misspelt predefined one: ``stauts`` and ``raw_refrence`` are, ``uid`` is not."""
-
-
-def check_undone(tasks: Collection[HeartbeatTask], ids: Iterable[str]) -> str:
-    """Return the rule that the tasks with these ids break after an undo, or nothing."""
-    broken = [name for name in ids if (task := tasks.get(name)).is_active and task.columns.facet]
-    return f"{quote_names(broken)} is archived, and so stays finished" if broken else ""
 
 
 def apply_update(task: HeartbeatTask, updates: Updates, *, append_ideas: bool, now: datetime) -> HeartbeatTask:

@@ -105,7 +105,7 @@ class Briefed(Protocol):
     """The tasks of one server, as a brief needs them."""
 
     advice: str
-    """which tool to call next"""
+    """the tools to call next, in one sentence"""
 
     def work(self, limit: int) -> WorkState:
         """Return the state of the work, with at most ``limit`` tasks of each sort."""

@@ -73,7 +73,7 @@ class TaskmasterView:
 
     @property
     def advice(self) -> str:
-        """Which tool to call next, in one sentence."""
+        """The advice at the end of a brief: the tools to call next."""
         return Target(self._registry).advise("Call next_task, and set_task_status to start or finish it.")
 
     def work(self, limit: int) -> WorkState:

@@ -1,8 +1,8 @@
 """The command ``brief``: what a new session must know, also as a client's hook takes it (AG-8, AG-10)."""
 
 import argparse
+import io
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
@@ -44,19 +44,19 @@ def run_brief_command(program: Program, words: Sequence[str]) -> int:
 
     It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
     """
-    options = _parser(program.name).parse_args(words[1:])
-    tolerate_characters(sys.stdout)
-    if not options.hook:
-        return _print(program, options)
-    with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123 - a device
+    if not any(word.startswith("--hook") for word in words):
+        return _print(program, words)
+    with redirect_stderr(io.StringIO()):
         try:
-            _print(program, options)
-        except BaseException:  # noqa: BLE001 - whatever it is, the session must start
+            _print(program, words)
+        except BaseException:  # noqa: BLE001 - a bad option or setting too: whatever it is, the session must start
             return 0
     return 0
 
 
-def _print(program: Program, options: argparse.Namespace) -> int:
+def _print(program: Program, words: Sequence[str]) -> int:
+    options = _parser(program.name).parse_args(words[1:])
+    tolerate_characters(sys.stdout)
     settings, origin, _ = _choose_list(program, options)
     if origin:
         sys.stderr.write(f"{origin}.\n")
@@ -67,7 +67,7 @@ def _print(program: Program, options: argparse.Namespace) -> int:
             return 0
         briefed = cast("Briefed", view)
         text = write_brief(briefed, microseconds(utc_now()), since=options.since, limit=options.max_bytes)
-        sys.stdout.write(text or f"There are no tasks. {briefed.advice}\n")
+        sys.stdout.write(text or f"The list is empty. {briefed.advice}\n")
     except TaskError as error:
         sys.stderr.write(f"{program.name} brief: {describe_error(error)}\n")
         return 1
@@ -105,7 +105,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument("--max-bytes", type=_bound, default=MAX_BYTES, help="the most to print (default: %(default)s)")
     since = "the number of a change, or a duration such as 12h or 7d; default: 24h, or for a hook what it showed last"
     parser.add_argument("--since", metavar="CHANGE|DURATION", help=since)
-    hook = "print it as this client's hook for the start of a session takes it, and nothing if there are no tasks"
+    hook = "format it for this client's session-start hook; print nothing if the list is empty"
     parser.add_argument("--hook", choices=[*_FORMS], metavar="CLIENT", help=f"{hook}: {', '.join(_FORMS)}")
     which = "use the list of this client; doctor shows those that have the server"
     parser.add_argument("--client", default="", metavar="CLIENT", help=which)

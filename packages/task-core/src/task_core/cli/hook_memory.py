@@ -8,10 +8,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
+from task_core.durable import replace_file
+
 __all__ = ["read_input", "recall", "remember"]
 
 _MAX_SESSIONS: Final = 200
-_FAILURES: Final = (AttributeError, OSError, ValueError, TypeError, RecursionError)
+_FAILURES: Final = (AttributeError, OSError, ValueError, TypeError, OverflowError, RecursionError)
 """The errors of a missing stdin, of files, and of unexpected data: none may keep a session from starting."""
 
 
@@ -45,6 +47,5 @@ def remember(file: Path, session: str, number: int) -> None:
     others = [pair for pair in recall(file).items() if pair[0] != session]
     with suppress(*_FAILURES):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-        new.write_text(json.dumps(dict([*others, (session, number)][-_MAX_SESSIONS:])), "utf-8")
-        new.replace(file)
+        data = json.dumps(dict([*others, (session, number)][-_MAX_SESSIONS:])).encode()
+        replace_file(file, data, fsync=False).close()

@@ -124,7 +124,7 @@ class StoreServerSettings(ServerSettings, StoreSettings):
         """Return the sets of tools that ``words`` name, or raise ``ValueError``."""
         chosen = frozenset(filter(None, map(str.strip, (words or "").lower().split(","))))
         if unknown := sorted(chosen - {*cls.extra_sets, "all"}):
-            raise ValueError(f"there is no set '{unknown[0]}' of tools")
+            raise ValueError(f"'{unknown[0]}' is not a set of tools")
         return frozenset(cls.extra_sets) if "all" in chosen else chosen
 
 

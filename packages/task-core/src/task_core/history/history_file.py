@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -19,7 +18,7 @@ from task_core.models import Clock, format_timestamp, from_microseconds, microse
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
-__all__ = ["HISTORY_SUFFIX", "DocumentHistory", "HistoryFile", "Stamp", "append_lines"]
+__all__ = ["HISTORY_SUFFIX", "DatedDocument", "HistoryFile", "Stamp", "append_lines"]
 
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS
 
@@ -44,7 +43,7 @@ _MAX_OUTSIDE: Final = 100
 """Edits by others, the last ones, that a process which only reads keeps until somebody notes them."""
 
 _SLACK: Final = 1_000_000
-"""Bytes beyond the bound at which the oldest changes are dropped: not at every change."""
+"""Bytes beyond the bound after which the oldest changes are dropped, so that not every change rewrites the file."""
 
 
 class Stamp(NamedTuple):
@@ -59,44 +58,83 @@ class _Last(NamedTuple):
     stamp: Stamp
 
 
-@dataclass(frozen=True)
-class HistoryFile:
-    """The history of the document at ``document``; who writes it holds the lock of the document."""
+class DatedDocument(Protocol):
+    """A document in a state that its history can name."""
 
-    document: Path
-    warnings: WarningList
-    clock: Clock
-    days: float
-    is_private: bool = True
+    path: Path
+
+    @property
+    def stamp(self) -> Stamp:
+        """The state in which it was read or written."""
+
+
+class HistoryFile:
+    """The history of ``document``, and the edits by others that it may lack; its writer holds the document's lock."""
+
+    def __init__(
+        self,
+        document: DatedDocument,
+        warnings: WarningList,
+        clock: Clock,
+        days: Callable[[], float],
+        *,
+        is_private: bool,
+    ) -> None:
+        """Keep changes for as many ``days`` as are returned; 0: not at all."""
+        self._document = document
+        self._warnings = warnings
+        self._clock = clock
+        self._days = days
+        self._is_private = is_private
+        self._outside: list[Change] | None = None
+        """the edits since the last that another process has noted; None before the first reading"""
+        self._is_noted = False
+        """true if the history tells of everything that was read"""
 
     @property
     def path(self) -> Path:
         """The path of the history."""
-        return self.document.with_name(self.document.name + HISTORY_SUFFIX)
+        document = self._document.path
+        return document.with_name(document.name + HISTORY_SUFFIX)
 
-    def describes(self, stamp: Stamp) -> bool:
-        """Return whether some change left the document in this state."""
-        end = b'"document":[%d,%d]}' % stamp
-        return any(line.rstrip().endswith(end) for line in self._lines())
+    @property
+    def is_kept(self) -> bool:
+        """True if what changes replace is kept."""
+        return self._days() > 0
 
-    def note_outside(self, changes: list[Change], stamp: Stamp) -> None:
-        """Add ``changes`` that were read from the document, unless somebody else has added them.
+    def take(self, compare: Callable[[], list[Change]]) -> None:
+        """Remember the edits by others that ``compare`` finds, before the document is in the state that was read."""
+        if not self.is_kept:
+            return
+        if self._outside is None:  # nobody may have noted what led to the state at first
+            self._outside = [Change(microseconds(self._clock()), OUTSIDE, "", [])]
+        else:
+            if self._outside and self._has_state():
+                self._outside = []  # other servers have made these changes, and noted them
+            self._outside = [*self._outside, *compare()][-_MAX_OUTSIDE:]
+        self._is_noted = False
 
-        One without steps stands for what nobody saw; it says nothing where the history only begins.
+    def begin_save(self) -> None:
+        """Add the edits by others, unless another process has, before the document is replaced.
+
+        A change without steps means that the document was edited while no server ran. It is left out of a new history.
         """
+        if not self.is_kept or self._is_noted:
+            return
         last = self._last()
-        if last is None:
-            changes = [change for change in changes if change.steps]
-        if changes and not (last and last.stamp == stamp):
-            self.append(changes, stamp)
+        changes = [change for change in self._outside or () if last or change.steps]
+        if changes and not (last and last.stamp == self._document.stamp):
+            self.end_save(changes)
+        self._outside, self._is_noted = [], True
 
-    def append(self, changes: list[Change], stamp: Stamp) -> None:
-        """Number and add ``changes``, which left the document in the state ``stamp``; a failure is a warning.
+    def end_save(self, changes: list[Change]) -> None:
+        """Number and add ``changes``, which led to the state of the document; a failure is a warning.
 
         Without changes only the state is noted: the server has changed something beside the tasks.
         """
-        if not (changes or os.path.lexists(self.path)):
+        if not self.is_kept or not (changes or os.path.lexists(self.path)):
             return
+        stamp = self._document.stamp
 
         def make_lines(end: bytes) -> bytes:
             last = self._parse_end(end)
@@ -110,7 +148,7 @@ class HistoryFile:
             return b"".join(lines)
 
         try:
-            size = append_lines(self.path, make_lines, fsync=False, is_private=self.is_private)
+            size = append_lines(self.path, make_lines, fsync=False, is_private=self._is_private)
             if size > MAX_BYTES + _SLACK or any(change.number % _TRIMMED_EVERY == 0 for change in changes):
                 with suppress(OSError):  # the next change tries again
                     self._trim()
@@ -118,9 +156,9 @@ class HistoryFile:
             message = f"{self.path.name} cannot be written ({describe(error)}), so the last change cannot be undone."
             for change in changes:
                 change.number = 0  # another change has it, or will have it
-            self.warnings.add("history", message)
+            self._warnings.add("history", message)
         else:
-            self.warnings.settle("history")
+            self._warnings.settle("history")
 
     def find(self, needles: Sequence[str], before: int, limit: int) -> list[Change]:
         """Return at most ``limit`` changes whose text has one of ``needles``, below ``before``, newest first.
@@ -142,7 +180,7 @@ class HistoryFile:
             if len(found) == limit:
                 break
         if bad:
-            self.warnings.add("history lines", f"{self.path.name}: {pluralize(bad, 'damaged line')} skipped.")
+            self._warnings.add("history lines", f"{self.path.name}: {pluralize(bad, 'damaged line')} skipped.")
         return found
 
     def _lines(self) -> list[bytes]:
@@ -152,8 +190,13 @@ class HistoryFile:
             except FileNotFoundError:
                 raise
             except OSError as error:
-                self.warnings.add("history read", f"{self.path.name} cannot be read ({describe(error)}).")
+                self._warnings.add("history read", f"{self.path.name} cannot be read ({describe(error)}).")
         return []
+
+    def _has_state(self) -> bool:
+        """Return whether some change left the document in its present state."""
+        end = b'"document":[%d,%d]}' % self._document.stamp
+        return any(line.rstrip().endswith(end) for line in self._lines())
 
     def _last(self) -> _Last | None:
         end = b""
@@ -174,7 +217,7 @@ class HistoryFile:
         return _Last(int(found[1]), Stamp(int(found[2]), int(found[3]))) if found else None
 
     def _oldest(self) -> int:
-        return microseconds(self.clock()) - int(self.days * 24 * 3600 * 1_000_000)
+        return microseconds(self._clock()) - int(self._days() * 24 * 3600 * 1_000_000)
 
     def _trim(self) -> None:
         """Drop what is too old, and what is beyond the bound; the last change stays, for its number.
@@ -191,73 +234,7 @@ class HistoryFile:
             kept.append(line)
         if len(kept) < len(lines):
             data = b"".join(reversed(kept))
-            replace_file(self.path, data, over=identity, fsync=False, is_private=self.is_private).close()
-
-
-class _Document(Protocol):
-    @property
-    def stamp(self) -> Stamp:
-        """The state in which the document was read or written."""
-
-    path: Path
-
-
-class DocumentHistory:
-    """The history of the document in ``file``, and the edits by others that it may not tell of yet."""
-
-    def __init__(
-        self,
-        file: _Document,
-        warnings: WarningList,
-        clock: Clock,
-        days: Callable[[], float],
-        *,
-        is_private: bool = True,
-    ) -> None:
-        """Keep changes for as many ``days`` as are returned; 0: not at all."""
-        self._file = file
-        self._warnings = warnings
-        self._clock = clock
-        self._days = days
-        self._is_private = is_private
-        self._outside: list[Change] | None = None
-        """the edits since another process noted one; None before the first reading"""
-        self._is_noted = False
-        """true if the history tells of everything that was read"""
-
-    @property
-    def file(self) -> HistoryFile:
-        """The file beside the document."""
-        days, is_private = self._days(), self._is_private
-        return HistoryFile(self._file.path, self._warnings, self._clock, days, is_private=is_private)
-
-    @property
-    def is_kept(self) -> bool:
-        """True if what changes replace is kept."""
-        return self._days() > 0
-
-    def take(self, compare: Callable[[], list[Change]]) -> None:
-        """Remember what a reading has changed, which ``compare`` returns; call it before the file has the new state."""
-        if not self.is_kept:
-            return
-        if self._outside is None:  # nobody may have noted what led to the state at first
-            self._outside = [Change(microseconds(self._clock()), OUTSIDE, "", [])]
-        else:
-            if self._outside and self.file.describes(self._file.stamp):
-                self._outside = []  # other servers have made these changes, and noted them
-            self._outside = [*self._outside, *compare()][-_MAX_OUTSIDE:]
-        self._is_noted = False
-
-    def begin_save(self) -> None:
-        """Add the edits by others, before the document is replaced."""
-        if self.is_kept and not self._is_noted:
-            self.file.note_outside(self._outside or [], self._file.stamp)
-            self._outside, self._is_noted = [], True
-
-    def end_save(self, changes: list[Change]) -> None:
-        """Add the ``changes`` that the document has now, if there were any."""
-        if self.is_kept:
-            self.file.append(changes, self._file.stamp)
+            replace_file(self.path, data, over=identity, fsync=False, is_private=self._is_private).close()
 
 
 def append_lines(path: Path, make: Callable[[bytes], bytes], *, fsync: bool = True, is_private: bool = True) -> int:

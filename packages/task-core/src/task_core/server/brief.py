@@ -33,7 +33,7 @@ _MAX_CHANGES: Final = 10
 """Changes that are named; the others are counted."""
 
 _KNOWN_CHANGES: Final = 1_000
-"""The last changes that a brief looks at."""
+"""The number of recent changes that a brief takes into account."""
 
 _RESERVE: Final = 40
 """Bytes for the line on what is left out."""
@@ -42,6 +42,9 @@ _DURATION: Final = re.compile(r"(\d{1,6})(m|h|d|w)")
 
 _NAME: Final = re.compile(r"[\w ,.()/@+-]{1,60}")
 """The form of the names of clients, of words for a priority, and of a few ids."""
+
+_MAX_DIGITS: Final = 19
+"""More digits than the number of any change has."""
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -62,7 +65,7 @@ class Since(NamedTuple):
         """
         if text is None:
             text = "24h"
-        if text.isascii() and text.isdigit():
+        if text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS:
             return cls(change=int(text), words=f"since change {int(text)}")
         found = _DURATION.fullmatch(text)
         if not found:
@@ -93,7 +96,7 @@ class _Event(NamedTuple):
 
 
 def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: str = "", limit: int = MAX_BYTES) -> str:
-    """Return the brief of ``view`` in Markdown, in at most ``limit`` bytes, or nothing if there are no tasks.
+    """Return the brief of ``view`` in Markdown, at most ``limit`` bytes long; an empty list gives an empty text.
 
     The moment ``now`` is in microseconds since 1970; tasks that ``caller`` has started come first.
     """

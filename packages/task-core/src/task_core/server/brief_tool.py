@@ -34,7 +34,7 @@ def add_brief_tool(server: TaskServer, find: Callable[[], Briefed], clock: Clock
     def read(arguments: BriefArguments, caller: str = "") -> str:
         view, now = find(), microseconds(clock())
         found = write_brief(view, now, since=arguments.since, caller=caller, limit=arguments.max_bytes)
-        return found or f"There are no tasks. {view.advice}\n"
+        return found or f"The list is empty. {view.advice}\n"
 
     @server.tool(title="Brief", read_only=True, idempotent=True)
     def brief(arguments: BriefArguments) -> BriefAnswer:

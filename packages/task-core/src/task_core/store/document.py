@@ -16,7 +16,7 @@ from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
 from task_core.history.changes import Change, needle_of
-from task_core.history.history_file import DocumentHistory
+from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, RecordT
 from task_core.store.base import ROOTS
 from task_core.store.codec import Codec
@@ -62,7 +62,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         self._changes: list[Change] = []
         """those of the present transactions"""
         is_private = codec.is_private
-        self._history = DocumentHistory(self._file, warnings, clock, lambda: self.history_days, is_private=is_private)
+        self._history = HistoryFile(self._file, warnings, clock, lambda: self.history_days, is_private=is_private)
 
     @contextmanager
     @override
@@ -84,7 +84,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     def find_changes(
         self, records: Collection[Any], task_id: str, before: int, limit: int, clock: Clock
     ) -> list[Change]:
-        return self._history.file.find([needle_of(task_id)], before, limit)
+        return self._history.find([needle_of(task_id)], before, limit)
 
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:

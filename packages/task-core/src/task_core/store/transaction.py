@@ -143,7 +143,7 @@ class Transaction(Collection[RecordT]):
         self.run(SQL.COUNT_CHILDREN)
 
     def arrange(self, names: Iterable[str]) -> None:
-        """Put the records of a list in this order, which is no change of any of them."""
+        """Put the records of a list in this order; none of them counts as changed."""
         for number, name in enumerate(names, 1):
             self.run(SQL.SPACE, id=name, position=self._position_in_order(number))
         self._rows.clear()

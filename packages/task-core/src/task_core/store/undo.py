@@ -25,8 +25,8 @@ class ChangeNotFound(TaskError, LookupError):
     """The history has no change with this number."""
 
     def __init__(self, number: int) -> None:
-        why = "it may be too old, or none is kept (TASK_HISTORY_DAYS is 0)"
-        super().__init__(f"The history has no change {number}: {why}. List the changes first.", {"change": number})
+        why = "It may be too old; with TASK_HISTORY_DAYS=0 none are kept."
+        super().__init__(f"The history has no change {number}. {why} List the changes first.", {"change": number})
 
 
 class NotUndone(TaskError):

@@ -30,7 +30,7 @@ class StoreView(ABC, Generic[RecordT]):
     listed: Selection = Selection()
     """a choice of the records that are shown, and their order"""
     advice: str = ""
-    """which tool to call next, in one sentence"""
+    """the tools to call next, in one sentence"""
     headings: Mapping[str, str] = {}
     """the status under each heading of a summary, in the order in which to work on them"""
 

@@ -66,7 +66,7 @@ class ProjectHistory:
 
     def _find(self, needles: list[str], before: int, limit: int) -> list[Change]:
         self._target.project.check_exists()
-        return self._target.project.store.history.file.find(needles, before, limit)
+        return self._target.project.store.history.find(needles, before, limit)
 
     def _show(self, step_id: str) -> str:
         """Return the id of a step as people know it in the tag."""

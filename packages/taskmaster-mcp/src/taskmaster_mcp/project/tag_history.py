@@ -28,7 +28,7 @@ _Conflicts = Iterator[dict[str, JsonValue]]
 _GONE: Final = "it is gone"
 
 _STAMP: Final = "updatedAt"
-"""The moment of the last change of a task, which an undo sets anew."""
+"""The field with the time of a task's last change, which an undo sets to the present."""
 
 _AFTER_ID: Final = '","what":'
 """The text after the id of a step, as it is kept."""

@@ -13,7 +13,7 @@ from task_core.document_file.source import Source
 from task_core.errors import StoreLocked
 from task_core.files import Wait
 from task_core.history.changes import OUTSIDE, Change, Origin, current_origin
-from task_core.history.history_file import DocumentHistory
+from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, Record, microseconds
 from task_core.store.base import Changes, Kind
 from task_core.warning_list import WarningList
@@ -48,7 +48,7 @@ class TagStore:
         self._lock_seconds = lock_seconds
         self._clock = clock
         is_private = CODEC.is_private
-        self.history = DocumentHistory(self._file, warnings, clock, lambda: history_days, is_private=is_private)
+        self.history = HistoryFile(self._file, warnings, clock, lambda: history_days, is_private=is_private)
         self._turn = threading.Lock()
         self._document = TagDocument()
         self._id = secrets.token_hex(6)
