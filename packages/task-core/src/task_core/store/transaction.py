@@ -259,11 +259,11 @@ class Transaction(Collection[RecordT]):
             return (self._list.revision + 1) * _GAP + self._added
         if parent:
             self.get(parent)
-        if index is not None and index < self.count_children(parent):
-            _, before = self.positions(parent, LOWEST, index + 1)[-1]
         following = self.row(before).position if before else HIGHEST
+        if index is not None and index < self.count_children(parent):
+            following, _ = self.positions(parent, LOWEST, index + 1)[-1]
         last = self.run(SQL.LAST_POSITION, parent=parent, below=following)
-        if not before:
+        if following == HIGHEST:
             return last[0][0] + _GAP if last else 0
         above = last[0][0] if last else following - 2 * _GAP
         return (above + following) // 2 if following - above > 1 else self._make_room(parent, above)
