@@ -98,6 +98,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, capfd: pytest.CaptureF
     return Place(record, engine, tmp_path, capfd)
 
 
+@pytest.mark.requirement("PE-16")
 async def test_a_task_is_listed_shown_and_chosen_and_nothing_is_changed(place: Place) -> None:
     task_id = await place.add()
     with place.unchanged():
@@ -106,6 +107,8 @@ async def test_a_task_is_listed_shown_and_chosen_and_nothing_is_changed(place: P
         assert out.split("\t")[0::2][:2] == [task_id, place.text]
         (listed,) = json.loads(place.run("list", "--json").out)["tasks"]
         assert (listed["id"], listed["text"], listed["depth"]) == (task_id, place.text, 0)
+        chosen = ("list", listed["status"], "--all", "--search", place.text.upper(), "--json")
+        assert json.loads(place.run(*chosen).out) == {"tasks": [listed]}
         shown = json.loads(place.run("show", task_id, "--json").out)
         assert (shown["id"], shown[place.record.text]) == (task_id, place.text)
         assert json.loads(place.run("next", "--json").out) == shown

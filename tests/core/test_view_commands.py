@@ -57,6 +57,9 @@ class NotesView:
         wanted = match_statuses(statuses, self.statuses)
         return (line for line in self.shown if not wanted or line.status in wanted)
 
+    def archived(self, statuses: Collection[str] = ()) -> Iterator[Line]:
+        return iter([] if "todo" in statuses else [Line("old", "done", "Buy paint", "archived", topic="home")])
+
     def task(self, task_id: str) -> dict[str, JsonValue]:
         for line in self.shown:
             if line.id == task_id:
@@ -206,6 +209,29 @@ def test_if_there_is_no_next_task_that_is_said_beside_the_output(notes: Notes) -
 @pytest.mark.parametrize(("words", "ids"), [(("DONE",), "b"), (("todo", "done"), "ab")])
 def test_a_list_can_be_of_some_statuses(notes: Notes, words: tuple[str, ...], ids: str) -> None:
     assert "".join(line[0] for line in notes("list", *words).out.splitlines()) == ids
+
+
+@pytest.mark.requirement("PE-16")
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        (("--all",), ["a", "b", "old"]),
+        (("todo", "--all"), ["a"]),
+        (("--search", "PAINT"), ["a"]),
+        (("--search", "paint home", "--all"), ["old"]),
+        (("done", "--search", "two tab"), ["b"]),
+    ],
+)
+def test_a_list_can_have_archived_tasks_and_be_of_those_with_some_words(
+    notes: Notes, words: tuple[str, ...], ids: list[str]
+) -> None:
+    assert [line.split("\t")[0] for line in notes("list", *words).out.splitlines()] == ids
+    assert [task["id"] for task in json.loads(notes("list", "--json", *words).out)["tasks"]] == ids
+
+
+def test_a_search_that_finds_nothing_says_so(notes: Notes, tmp_path: Path) -> None:
+    (tmp_path / "notes.json").touch()
+    assert notes("list", "--search", "paint two") == (0, "", "No task has all these words.\n")
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])

@@ -219,20 +219,20 @@ def fitted(lines: Sequence[Line], height: int) -> list[str]:
 
 def test_what_fits_the_screen_is_shown_whole() -> None:
     lines = [Line(str(number), "done", "x") for number in range(5)]
-    assert len(fitted(lines, 8)) == 7
+    assert len(fitted(lines, 9)) == 7
 
 
 def test_what_does_not_fit_the_screen_loses_what_is_finished_first() -> None:
     lines = [Line(str(number), "done" if number % 2 else "todo", "x") for number in range(20)]
-    rows = fitted(lines, 8)
+    rows = fitted(lines, 9)
     assert [row.split()[0] for row in rows[1:-1]] == ["0", "2", "4", "6", "8"]
     assert rows[-1] == "20 tasks: 10 todo, 10 done; 15 of them not shown"
 
 
 def test_a_tree_that_is_cut_at_the_end_of_the_screen_shows_that_it_goes_on() -> None:
-    assert [row[12:] for row in fitted(tree(0, 1, 1, 1), 5)[1:-1]] == ["t0", "├─ t1"]
+    assert [row[12:] for row in fitted(tree(0, 1, 1, 1), 6)[1:-1]] == ["t0", "├─ t1"]
 
 
-@pytest.mark.parametrize("height", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("height", [0, 1, 2, 3, 4, 5])
 def test_the_lowest_screen_shows_one_task(height: int) -> None:
     assert len(fitted(tree(0, 0, 0), height)) == 3

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
 from typing import TextIO
 
 import pytest
@@ -52,6 +53,9 @@ class Tasks:
         self._scene()
         return tuple(self._scene()) if self._has_revision else None
 
+    def archived(self, statuses: Collection[str] = ()) -> Iterator[Line]:
+        raise AssertionError(statuses)
+
     def task(self, task_id: str) -> dict[str, JsonValue]:
         raise AssertionError(task_id)
 
@@ -68,6 +72,10 @@ class Tasks:
         self.number += 1
         if self.number == len(self._scenes):
             raise Closing
+
+    def clock(self) -> datetime:
+        """Return a time of this scene."""
+        return datetime(2026, 1, 1, 9, 0, self.number).astimezone()
 
     def _scene(self) -> Collection[Line]:
         scene = self._scenes[self.number]
@@ -193,7 +201,7 @@ def watch(tasks: Tasks, screen: tuple[Screen, TextIO], *statuses: str) -> list[s
     """Return what was drawn at each time, before the cursor went back to its first line."""
     shown, out = screen
     with pytest.raises(Closing):
-        watch_in_place(tasks, statuses, out, tasks.pause)
+        watch_in_place(tasks, statuses, out, tasks.pause, tasks.clock)
     out.flush()
     end = "\x1b[?25h"
     wait_until(lambda: shown.written.endswith(end.encode()))
@@ -201,27 +209,41 @@ def watch(tasks: Tasks, screen: tuple[Screen, TextIO], *statuses: str) -> list[s
     return [CODES.sub("", part) for part in re.split(r"(?:\r?\x1b\[2K(?:\x1b\[1A)?)+", drawn)]
 
 
-def test_at_a_terminal_the_tasks_are_drawn_again_at_the_same_place(screen: tuple[Screen, TextIO]) -> None:
-    first, second, fault, third, *_ = watch(Tasks([A, B], [A, B], [A, B, C], DAMAGED, [C]), screen)
-    head = "Id  Status  Task\r\n"
-    assert first == f"{head}a   todo    Paint a\r\nb   todo    Paint b\r\n2 tasks: 2 todo"
-    assert second.startswith(f"{head}a   todo    Paint a\r\nb   todo    Paint b\r\nc   todo    Paint c\r\n3 tasks")
-    assert fault.startswith("The store 'notes.json' is damaged at line 1, column 1 (found '\\u{1b}'")
-    assert third == f"{head}c   todo    Paint c\r\n1 task: 1 todo"
+@pytest.mark.requirement("PE-16")
+def test_at_a_terminal_the_time_is_shown_and_what_has_changed_is_marked(screen: tuple[Screen, TextIO]) -> None:
+    noted = A._replace(remark="nothing that is shown")
+    started = B._replace(status="doing")
+    drawn = watch(Tasks([A, B], [A, B], [A, started, C], [noted, started, C], DAMAGED, [C]), screen)
+    first, second, third, fourth, fault, last, *_ = [shown.splitlines() for shown in drawn]
+    table = ["  Id  Status  Task", "  a   todo    Paint a", "  b   todo    Paint b", "2 tasks: 2 todo"]
+    assert first == ["09:00:00", *table]
+    assert second == ["09:00:01", *table]
+    assert third == [
+        "09:00:02  1 changed, 1 new at 09:00:02",
+        "  Id  Status  Task",
+        "  a   todo    Paint a",
+        "* b   doing   Paint b",
+        "* c   todo    Paint c",
+        "3 tasks: 2 todo, 1 doing",
+    ]
+    assert fourth == ["09:00:03  1 changed, 1 new at 09:00:02", *third[1:]]
+    assert fault[0].startswith("09:00:04")
+    assert fault[1].startswith("The store 'notes.json' is damaged at line 1, column 1 (found '\\u{1b}'")
+    assert last == ["09:00:05  2 gone at 09:00:05", "  Id  Status  Task", "  c   todo    Paint c", "1 task: 1 todo"]
 
 
 def test_a_watch_of_some_statuses_is_a_table_of_those(screen: tuple[Screen, TextIO]) -> None:
     below = Line("d", "done", "Done", depth=1)
     shown, *_ = watch(Tasks([A, below]), screen, "done")
-    assert shown == "Id  Status  Task\r\nd   done    Done\r\n1 task: 1 done"
+    assert shown.splitlines()[1:] == ["  Id  Status  Task", "  d   done    Done", "1 task: 1 done"]
 
 
 def test_tasks_that_do_not_fit_the_terminal_are_counted(screen: tuple[Screen, TextIO]) -> None:
     lines = [Line(str(number), "done" if number < 30 else "todo", "x") for number in range(40)]
     shown, *_ = watch(Tasks(lines), screen)
     rows = shown.splitlines()
-    assert [row[:2] for row in rows[1:-1]] == ["30", "31", "32", "33", "34", "35", "36"]
-    assert rows[-1] == "40 tasks: 30 done, 10 todo; 33 of them not shown"
+    assert [row.split()[0] for row in rows[2:-1]] == ["30", "31", "32", "33", "34", "35"]
+    assert rows[-1] == "40 tasks: 30 done, 10 todo; 34 of them not shown"
 
 
 def test_a_terminal_that_gets_another_size_is_drawn_again(
@@ -234,7 +256,7 @@ def test_a_terminal_that_gets_another_size_is_drawn_again(
     tasks.before_pause = lambda: screen[0].resize(40, 24)
     with screen[0].as_stdin():
         wide, narrow, *_ = watch(tasks, screen)
-    assert [len(shown.splitlines()[1]) for shown in (wide, narrow)] == [80, 40]
+    assert [len(shown.splitlines()[2]) for shown in (wide, narrow)] == [80, 40]
 
 
 def test_nothing_that_is_logged_is_written_over_the_tasks(screen: tuple[Screen, TextIO]) -> None:

@@ -75,6 +75,19 @@ async def test_an_archived_task_is_not_listed_but_found_and_marked(kept_desk: De
         shown.task(f"{old}x")
 
 
+@pytest.mark.requirement("PE-16")
+@pytest.mark.parametrize("engine", ["json", "sqlite"])
+async def test_archived_tasks_are_listed_on_request(tmp_path: Path, engine: str) -> None:
+    desk = Desk(tmp_path, engine)
+    await add(desk, "long ago", status="Complete")
+    desk.now += timedelta(days=30)
+    await add(desk, "now")
+    view = open_view(HeartbeatSettings.model_validate({"heartbeat_file_path": str(desk.heartbeat), **desk.store}))
+    found = [[(line.text, line.note) for line in view.archived(words)] for words in ((), ["complete"], ["fail"])]
+    view.close()
+    assert found == [[("long ago", "archived")], [("long ago", "archived")], []]
+
+
 async def test_neither_the_file_nor_what_a_person_wrote_into_it_is_touched(stored_desk: Desk) -> None:
     task_id = await add(stored_desk, "a")
     text = stored_desk.heartbeat.read_text("utf-8")

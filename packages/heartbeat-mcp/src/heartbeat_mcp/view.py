@@ -3,7 +3,10 @@
 A view neither reads nor writes HEARTBEAT.md. The resources show the same through the service, which does.
 """
 
+from collections.abc import Collection as Words
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from pydantic import JsonValue
@@ -11,14 +14,14 @@ from typing_extensions import override
 
 from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.codec import CODEC
-from heartbeat_mcp.models import ACTIVE, FINISHED, HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import format_timestamp
 from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
 from task_core.store import Collection, Selection, Store, open_store
 from task_core.store.view import StoreView
 from task_core.text import shorten
-from task_core.view import Action, BoardActions, Line, View
+from task_core.view import Action, BoardActions, Line, View, match_statuses
 from task_core.warning_list import WarningList
 
 __all__ = ["ACTIONS", "HeartbeatView", "list_active", "open_view"]
@@ -57,6 +60,15 @@ class HeartbeatView(StoreView[HeartbeatTask]):
             changed_at=task.updated_at,
             remark=task.ideas[-1] if task.ideas else task.result or "",
         )
+
+    @override
+    def archived(self, statuses: Words[str] = ()) -> Iterator[Line]:
+        wanted = match_statuses(statuses, self.statuses)
+        kept = self.walk_list(Selection(states=wanted, facets=(ARCHIVED,))) if self._archive.facets else ()
+        with self._store.read() as tasks:  # a crash may have left one in both places
+            beside = [task for task in self._archive.tasks() if task.id not in tasks]
+        shown = (self.line(task, 0) for task in beside if not wanted or task.status in wanted)
+        return (line._replace(note="archived") for line in chain(kept, shown))
 
     @override
     def render(self, tasks: Collection[HeartbeatTask], task_id: str) -> dict[str, JsonValue]:

@@ -41,6 +41,11 @@ class Line(NamedTuple):
     remark: str = ""
     """the last note on it, such as its result"""
 
+    def has_words(self, query: str) -> bool:
+        """Return whether each word of ``query`` is somewhere in it, in any case."""
+        found = "\n".join((self.id, self.text, self.topic, *self.tags, self.more)).casefold()
+        return all(map(found.__contains__, query.casefold().split()))
+
     def fields(self) -> dict[str, str | int]:
         """Return what the commands write of it, by name: id, status, text, note and depth."""
         return {"id": self.id, "status": self.status, "text": self.text, "note": self.note, "depth": self.depth}
@@ -69,6 +74,9 @@ class View(Protocol):
 
         A word that is no status raises what ``match_statuses`` does.
         """
+
+    def archived(self, statuses: Collection[str] = ()) -> Iterable[Line]:
+        """Return the tasks that are no longer in the list, those with one of ``statuses`` as above."""
 
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task as the tools show it, or raise ``TaskNotFound``, which names near ids."""

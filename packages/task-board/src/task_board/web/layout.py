@@ -74,8 +74,7 @@ class Filters(NamedTuple):
             return False
         if (self.topic and line.topic != self.topic) or (self.tag and self.tag not in line.tags):
             return False
-        words = self.query.casefold().split()
-        return not words or all(map(f"{line.id}\n{line.text}\n{line.more}".casefold().__contains__, words))
+        return not self.query or line.has_words(self.query)
 
 
 class Shown(NamedTuple):

@@ -65,7 +65,13 @@ class StoreView(ABC, Generic[RecordT]):
     def lines(self, statuses: Words[str] = ()) -> Iterator[Line]:
         """Return the tasks with one of ``statuses``, or all; a page at a time, so others may change them meanwhile."""
         wanted = match_statuses(statuses, self.statuses)
-        return self._walk_trees(wanted) if self._store.kind.is_tree else self._walk_list(wanted)
+        if self._store.kind.is_tree:
+            return self._walk_trees(wanted)
+        return self.walk_list(replace(self.listed, states=wanted))
+
+    def archived(self, statuses: Words[str] = ()) -> Iterator[Line]:  # noqa: ARG002 - a server with an archive uses it
+        """Return the tasks that are no longer in the list."""
+        return iter(())
 
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task as the tools show it, or raise ``TaskNotFound``."""
@@ -111,8 +117,9 @@ class StoreView(ABC, Generic[RecordT]):
         """Release the store."""
         self._store.close()
 
-    def _walk_list(self, wanted: tuple[str, ...]) -> Iterator[Line]:
-        selection = replace(self.listed, states=wanted, limit=_PAGE)
+    def walk_list(self, selection: Selection) -> Iterator[Line]:
+        """Yield the tasks of a choice, a page at a time."""
+        selection = replace(selection, limit=_PAGE)
         while True:
             with self._store.read() as tasks:
                 page = tasks.select(selection)

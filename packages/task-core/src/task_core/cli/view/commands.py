@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from task_core.cli.chosen_list import choose_list
@@ -23,6 +24,7 @@ from task_core.cli.view.plain import (
 from task_core.cli.view.watch import look_repeatedly, watch_in_place, write_changes
 from task_core.errors import TaskError
 from task_core.files import describe
+from task_core.models import utc_now
 from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
 from task_core.view import View
@@ -81,12 +83,16 @@ def _parser(program: Program, command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"{program.name} {command}", description=_ABOUT[command])
     if command in {"list", "watch"}:
         parser.add_argument("statuses", nargs="*", metavar="STATUS", help="show only tasks with this status")
+    if command == "list":
+        words = "show only tasks with each of these words in the id, text, description, topic or tags"
+        parser.add_argument("--search", metavar="WORDS", help=words)
+        parser.add_argument("--all", action="store_true", dest="is_all", help="show archived tasks too")
     if command == "show":
         parser.add_argument("id", metavar="ID", help="the id of the task")
     which = "use the list of this client; doctor shows those that have the server"
     if program.codec:
         parser.add_argument("--client", default="", metavar="CLIENT", help=which)
-    parser.set_defaults(client="")
+    parser.set_defaults(client="", search="")
     form = "one JSON object for each change" if command == "watch" else "one JSON document"
     parser.add_argument("--json", action="store_true", dest="is_json", help=f"write {form}")
     return parser
@@ -108,7 +114,11 @@ class _Showing:
             {"list": self._list, "next": self._next, "watch": self._watch}[command]()
 
     def _list(self) -> None:
-        lines = self.view.lines(self.options.statuses)
+        statuses, search = self.options.statuses, self.options.search
+        lines = self.view.lines(statuses)
+        if self.options.is_all:
+            lines = chain(lines, self.view.archived(statuses))
+        lines = (line for line in lines if line.has_words(search))
         found = False
         if self.options.is_json:
             tasks = [line.fields() for line in lines]
@@ -119,7 +129,7 @@ class _Showing:
 
             shown = [*lines]
             if found := bool(shown):
-                _print(TaskTable(shown, is_filtered=bool(self.options.statuses)))
+                _print(TaskTable(shown, is_filtered=bool(statuses or search)))
         else:
             for line in lines:  # each as soon as it is read: there may be a million
                 sys.stdout.write(format_line(*line.fields().values()))
@@ -154,7 +164,7 @@ class _Showing:
         gc.enable()  # this may take days
         is_json = self.options.is_json
         if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not is_json:
-            watch_in_place(self.view, self.options.statuses, sys.stdout, time.sleep)
+            watch_in_place(self.view, self.options.statuses, sys.stdout, time.sleep, utc_now)
         else:
             looks = look_repeatedly(self.view, self.options.statuses, time.sleep)
             write_changes(looks, sys.stdout, sys.stderr, is_json=is_json)
@@ -169,6 +179,8 @@ class _Showing:
             if path and not path.exists():
                 shown = escape_invisible(str(path))
                 return f"There are no tasks: {shown} does not exist yet; the server's first call makes it."
+        if self.options.search:
+            return "No task has all these words."
         if self.options.statuses:
             return f"No task is {' or '.join(map(escape_invisible, self.options.statuses))}."
         return "There are no tasks."

@@ -37,8 +37,8 @@ STATUS_STYLES: Final = {
 _GAP: Final = "  "
 """Between two columns."""
 
-_AROUND: Final = 3
-"""Lines of a screen that show no task: the head, the end of the table, and the one with the cursor."""
+_AROUND: Final = 4
+"""Lines of a screen that show no task: the time, the head, the end of the table, and the one with the cursor."""
 
 
 def new_console(out: TextIO) -> Console:
@@ -50,12 +50,14 @@ def new_console(out: TextIO) -> Console:
 class TaskTable:
     """The tasks as rows of a table, with the branches of the tree unless ``is_filtered``: then parents may be missing.
 
-    With ``finished`` it fits the screen: tasks with such a status are left out first.
+    With ``finished`` it fits the screen below a line: tasks with such a status are left out first. With ``changed``
+    there is a mark at the tasks with these ids.
     """
 
     lines: Sequence[Line]
     is_filtered: bool = False
     finished: Collection[str] | None = None
+    changed: Collection[str] | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         """Yield the table, whose rows are one line each, and a line with the numbers."""
@@ -68,6 +70,9 @@ class TaskTable:
         width, room = options.max_width, max(options.max_width // 3, 1)
         cells = [[_on_one_line(it) for it in (line.id, line.status, line.note)] for line in lines]
         cells.insert(0, ["Id", "Status", "Note" if any(line.note for line in lines) else ""])
+        if self.changed is not None:
+            marks = ["  ", *("* " if line.id in self.changed else "  " for line in lines)]
+            cells = [[mark + name, *others] for mark, (name, *others) in zip(marks, cells, strict=True)]
         ids, statuses, notes = (
             min(max(map(cell_len, column)), width // share)
             for column, share in zip(zip(*cells, strict=True), (2, 4, 6), strict=True)

@@ -1,11 +1,13 @@
 """Shows the tasks and every change to them, for as long as somebody watches."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TextIO
 
 from task_core.cli.view.plain import describe_error, format_line, write_json
 from task_core.errors import TaskError
+from task_core.models import Clock
 from task_core.text import escape_invisible
 from task_core.view import Line, View
 
@@ -69,24 +71,51 @@ def _compare(known: Mapping[str, Line], found: Mapping[str, Line]) -> Iterator[t
     yield from (("gone", line) for name, line in known.items() if name not in found)
 
 
-def watch_in_place(view: View, statuses: Collection[str], out: TextIO, pause: Callable[[float], object]) -> None:
-    """Draw the tasks, and again at the same place when they or the screen have changed; it raises as the above."""
-    from rich.live import Live  # noqa: PLC0415 - it takes time, and only a person at a terminal needs it
+def watch_in_place(
+    view: View, statuses: Collection[str], out: TextIO, pause: Callable[[float], object], clock: Clock
+) -> None:
+    """Draw the time and the tasks at each pause, at the same place; it raises as the above.
+
+    The tasks that changed last are marked, and counted beside the time at which the change was seen.
+    """
+    from rich.console import Group, RenderableType  # noqa: PLC0415 - only a person at a terminal needs what takes time
+    from rich.live import Live  # noqa: PLC0415 - as above
+    from rich.segment import Segments  # noqa: PLC0415 - as above
     from rich.text import Text  # noqa: PLC0415 - as above
 
     from task_core.cli.view.terminal import TaskTable, new_console  # noqa: PLC0415 - as above
 
     console = new_console(out)
+    size = console.size
+    shown: RenderableType = ""
+    drawn: Segments | None = None
+    known: dict[str, Line] | None = None
+    changed, described = frozenset[str](), ""
 
     def wait(seconds: float) -> None:
-        size = console.size
+        nonlocal drawn, size
+        if drawn is None or console.size != size:
+            size = console.size
+            drawn = Segments(console.render(shown))
+        head = Text(f"{format_time()}{described}", no_wrap=True, overflow="ellipsis")
+        live.update(Group(head, drawn), refresh=True)
         pause(seconds)
-        if console.size != size:
-            live.refresh()
+
+    def format_time() -> str:
+        return f"{clock().astimezone():%H:%M:%S}"
 
     logging.disable()  # a warning would be written over the tasks
     with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
         for look in look_repeatedly(view, statuses, wait):
-            is_fault = isinstance(look, str)
-            shown = Text(escape_invisible(look)) if is_fault else TaskTable(look, bool(statuses), view.finished)
-            live.update(shown, refresh=True)
+            drawn = None
+            if isinstance(look, str):
+                shown = Text(escape_invisible(look))
+                continue
+            found = {line.id: line for line in look}
+            if changes := [*_compare(found if known is None else known, found)]:
+                counts = Counter(change for change, _ in changes)
+                changed = frozenset(line.id for _, line in changes)
+                words = ", ".join(f"{count:,} {change}" for change, count in counts.items())
+                described = f"  {words} at {format_time()}"
+            known = found
+            shown = TaskTable(look, bool(statuses), view.finished, changed)
