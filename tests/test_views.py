@@ -14,6 +14,8 @@ from typing import IO, Any, Final
 import pytest
 
 from task_core.cli.main import run
+from task_core.cli.settings import StoreServerSettings
+from task_hosted.service.settings import HostedSettings
 from tests.core.command_line import Ended, command_line
 from tests.core.screen import open_screen
 from tests.heartbeat.cleaning import clean_ups_ended
@@ -28,6 +30,9 @@ SLOW: Final = frozenset({"mcp", "mcp_types", "starlette", "uvicorn", "anyio", "h
 
 TERMINAL: Final = frozenset({"rich"})
 """What only one at a terminal imports."""
+
+FIRST: Final = ("install  ", "list  ", "watch  ", "doctor  ", "serve  ", "--transport")
+"""Words of a help, in its order."""
 
 
 class Place:
@@ -155,6 +160,22 @@ def test_a_command_in_a_pipe_imports_nothing_that_is_slow(record: ProgramRecord,
 @pytest.mark.parametrize("record", PROGRAMS, ids=[record.name for record in PROGRAMS])
 def test_every_server_has_a_view(record: ProgramRecord) -> None:
     assert record.program().view
+
+
+@pytest.mark.requirement("PE-16")
+@pytest.mark.parametrize("record", PROGRAMS, ids=[record.name for record in PROGRAMS])
+def test_the_help_begins_with_what_people_need_and_has_no_setting_of_a_hosted_service(
+    record: ProgramRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with command_line(), pytest.raises(SystemExit):
+        run(record.program(), ["--help"])
+    text = capsys.readouterr().out
+    places = [text.index(f" {word}") for word in FIRST]
+    assert places == sorted(places)
+    shared = {*StoreServerSettings.model_fields}
+    own = [name.upper() for name in record.settings_type.model_fields if name not in shared]
+    assert max(text.index(f"\n  {name}\n") for name in own) < text.index("\n  LOG_LEVEL\n")
+    assert [name for name in {*HostedSettings.model_fields} - shared if name.upper() in text] == []
 
 
 @pytest.mark.process

@@ -329,7 +329,7 @@ def test_each_command_has_its_own_help_and_is_in_that_of_all(notes: Notes, comma
     code, out, _ = notes(command, "--help")
     assert code == 0
     assert out.startswith(f"usage: notes-mcp {command}")
-    assert f"{command}: show" in " ".join(notes("--help").out.split())
+    assert f" {command} show" in " ".join(notes("--help").out.split())
 
 
 def test_a_server_without_a_view_has_no_such_command(notes: Notes) -> None:

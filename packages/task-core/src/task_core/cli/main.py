@@ -38,23 +38,23 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 """The addresses that ``--host`` accepts: other machines cannot reach them, so they need no authentication (CLI-2)."""
 
 _COMMANDS: Final = {
-    "serve": "answer MCP clients on stdio, or over HTTP with --transport http (the default command)",
-    "doctor": "check the set-up without changing anything",
-    "export": "write the tasks as a JSON document to FILE or stdout",
-    "import": "read the JSON document FILE into an empty store",
-    "restore": "list the older documents, or put FILE back",
-    "migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them",
     "install": "add this server to clients",
     "uninstall": "remove it from them",
-    "brief": "print what a new session must know",
-    "history": "show what was changed, and by whom",
-    "undo": "put back what a change replaced",
     "list": "show the tasks",
     "show": "show one task",
     "next": "show the task to work on next",
-    "watch": "show the tasks and every change to them (each of these commands has its own --help)",
+    "watch": "show the tasks and every change to them",
+    "history": "show what was changed, and by whom",
+    "undo": "put back what a change replaced",
+    "brief": "print what a new session must know",
+    "doctor": "check the set-up without changing anything",
+    "serve": "answer MCP clients on stdio, or over HTTP with --transport http (the default command)",
+    "restore": "list the older documents, or put FILE back",
+    "export": "write the tasks as a JSON document to FILE or stdout",
+    "import": "read the JSON document FILE into an empty store",
+    "migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them",
 }
-"""The commands, not all of which every server has."""
+"""The commands, not all of which every server has: first those that people use."""
 
 _STORE_COMMANDS: Final = ("restore", "export", "import", "migrate")
 """All but the first move tasks from and to a database."""
@@ -132,10 +132,11 @@ def _run_with_options(program: Program, command: str, words: Sequence[str]) -> i
 
 
 def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
-    what = "; ".join(f"{command}: {_COMMANDS[command]}" for command in commands)
-    parser.add_argument("command", nargs="?", choices=commands, default="serve", help=what)
+    formatter, usage = argparse.RawTextHelpFormatter, "%(prog)s [COMMAND] [OPTIONS]"
+    parser = argparse.ArgumentParser(name, usage, formatter_class=formatter, add_help=False)
+    what = "\n".join(f"{command:9}  {text}" for command, text in _COMMANDS.items() if command in commands)
+    what += f"\nEach command before doctor has a help of its own: {name} install --help"
+    parser.add_argument("command", nargs="?", choices=commands, metavar="COMMAND", default="serve", help=what)
     takes = [word for command, word in (("restore", "FILE"), ("migrate", "ROLE")) if command in commands]
     takes_help = "what the command takes, if anything" if takes else argparse.SUPPRESS
     parser.add_argument("file", nargs="?", metavar="|".join(takes), help=takes_help)

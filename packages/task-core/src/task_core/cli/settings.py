@@ -155,8 +155,9 @@ def describe_settings(settings_type: type[BaseSettings]) -> Iterator[tuple[str, 
 
 
 def describe_environment(settings_type: type[BaseSettings]) -> str:
-    """Return what ``--help`` says about the variables that ``settings_type`` reads."""
-    lines = [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(settings_type)]
+    """Return what ``--help`` says about the variables that ``settings_type`` reads, its own before the shared ones."""
+    found = sorted(describe_settings(settings_type), key=lambda it: it[0].lower() in StoreServerSettings.model_fields)
+    lines = [f"  {name}\n      {text} ({default})" for name, text, default in found]
     return "\n".join(["environment variables:", *lines])
 
 
