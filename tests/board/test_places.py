@@ -52,7 +52,7 @@ def test_a_place_that_is_not_there_any_more_is_reported(
 def test_the_servers_rules_decide(tree: BoardClient, roots: dict[str, str]) -> None:
     response = tree.act("place_below", id=roots["A"], parent="a1", before="")
     assert response.status_code == 422
-    assert "a task cannot be moved below itself" in said(response)
+    assert said(response) == "A task cannot be moved below itself."
 
 
 @pytest.fixture

@@ -117,13 +117,25 @@ def test_the_beginning_of_a_long_name_is_compared(name: str, near: list[str]) ->
     assert nearest(name, ["status", "x" * 150]) == near
 
 
+@pytest.mark.requirement("PE-10")
 @pytest.mark.parametrize(
     ("for_model", "for_person"),
     [
         ("It is damaged. Ask the user to repair it; then call again.", "It is damaged. Repair it; then try again."),
         ("It is newer. Ask the user to update the server.", "It is newer. Update the server."),
         ("No task has the id 'c'.", "No task has the id 'c'."),
+        ("It is locked. Call again in a moment.", "It is locked. Try again in a moment."),
+        ("Correct 'id' and call again: give a number.", "give a number."),
+        ("Correct the arguments and call again: id: give a number.", "id: give a number."),
+        ("There is no project. Call make_project to create one.", "There is no project. Ask your agent to create one."),
+        ("None. Call init_one (in the set all: TOOLS=all) to create it.", "None. Ask your agent to create it."),
+        ("It is 'todo'. Call startTask to start it.", "It is 'todo'."),
+        ("It is 'todo'. Put it into `updates`. List the tasks.", "It is 'todo'. List the tasks."),
+        ("It is the user's. Give withDependencies.", "It is the user's."),
+        ("Complete first: 'Read it. Call get_it, then eat' (a1). Go on.", None),
+        ("Only 'my_file' exists. Choose 'another_file'.", None),
+        ("Call get_task_status first.", None),
     ],
 )
-def test_a_person_reads_what_to_do_where_a_model_reads_what_to_ask_for(for_model: str, for_person: str) -> None:
-    assert address_people(for_model) == for_person
+def test_a_person_reads_what_to_do_where_a_model_reads_what_to_ask_for(for_model: str, for_person: str | None) -> None:
+    assert address_people(for_model) == (for_person or for_model)

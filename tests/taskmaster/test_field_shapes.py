@@ -137,7 +137,7 @@ async def test_a_project_above_a_nested_repository_is_named_with_its_whole_path(
     served.write({"master": tag(item(1))})
     reason, error = await served.failed("get_tasks", projectRoot=str(nested))
     root = str(served.root.resolve())
-    assert (reason, f"projectRoot='{root}'" in error["message"]) == ("FILE_NOT_FOUND_ERROR", True)
+    assert (reason, f"above it: '{root}'. " in error["message"]) == ("FILE_NOT_FOUND_ERROR", True)
     assert (await served.call("get_tasks", projectRoot=root))["total"] == 1
     reported = report("taskmaster_mcp", served.root, {"TASK_MASTER_PROJECT_ROOT": str(nested)})
     assert [line.partition("; ")[2] for line in reported.of("project", "note")] == [f"there is one above it, {root}"]

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from task_core.cli.greeting_file import GreetingFile
+from task_core.cli.main import run
 from task_core.doctor import Finding
 from taskmaster_mcp.doctor import checks
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.toolsets import SETS, name_sets
+from tests.core.command_line import command_line
 from tests.resource_client import prompt_text
 from tests.servers import program_of
 from tests.taskmaster.conftest import ServedProject, item, tag
@@ -124,3 +126,21 @@ def test_nobody_is_greeted_where_there_is_no_project(
     assert not is_greeted(inner, package)
     project.path.unlink()
     assert not is_greeted(project.root)
+
+
+@pytest.mark.requirement("PE-10")
+@pytest.mark.parametrize("command", ["list", "watch", "next", "brief", "history", "undo"])
+def test_a_person_in_a_folder_without_a_project_reads_what_a_person_can_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (tmp_path / ".taskmaster").mkdir()
+    inner = tmp_path / "inner"
+    (inner / ".git").mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    with command_line(), pytest.raises(SystemExit) as ended:
+        run(program_of("taskmaster").program(), [command])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == (
+        f"taskmaster-mcp {command}: 'inner' has no Task Master project. There is one above it: '{tmp_path}'. "
+        "Ask your agent to create one.\n"
+    )

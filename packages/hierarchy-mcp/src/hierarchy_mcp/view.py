@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from hierarchy_mcp.codec import CODEC
-from hierarchy_mcp.models import KIND, HierarchyStatus, HierarchyTask
+from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.rendering import count_below, render_tree
 from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.tree import active_leaf
@@ -115,13 +115,22 @@ ACTIONS: Final = BoardActions(
     create=Action("create", "createTask", fields=_FIELDS),
     edit=Action("edit", "updateTask", task="id", fields=(*_FIELDS, "resolution")),
     steps=(
-        Action("start", "startTask", task="id", sources=(_TODO, _IN_PROGRESS), status=_IN_PROGRESS),
+        Action(
+            "start",
+            "startTask",
+            task="id",
+            sources=(_TODO, _IN_PROGRESS),
+            in_order=(_TODO,),
+            status=_IN_PROGRESS,
+        ),
         Action(
             "complete",
             "completeTask",
             task="id",
             fields=("resolution",),
             sources=(_TODO, _IN_PROGRESS),
+            in_order=(_TODO,),
+            is_for_leaves=True,
             status=_DONE,
         ),
         Action(
@@ -139,5 +148,6 @@ ACTIONS: Final = BoardActions(
     create_below=Action("create_below", "createTask", parent="parentId", fields=_FIELDS),
     place_below=Action("place_below", "updateTask", task="id", parent="parentId", index="insertIndex"),
     place_on_top=Action("place_on_top", "updateTask", task="id", index="insertIndex", values={"parentId": None}),
+    levels=MAX_LEVELS,
 )
 """The tools behind each thing that people can do."""

@@ -15,13 +15,14 @@ from mcp_types import CallToolResult, Implementation, RequestParamsMeta
 from pydantic import JsonValue
 
 from task_board.guard import CALL, EXPECTED, guard_calls
+from task_board.language import choose_language
 from task_core.errors import TaskError
 from task_core.files import identify
 from task_core.history.changes import Change
 from task_core.server.app import TaskServer
 from task_core.store.base import WatchedStore
 from task_core.store.undo import History
-from task_core.text import address_people
+from task_core.text import address_people, end_sentence
 from task_core.view import Action, BoardActions, Line, View
 
 __all__ = ["AUTHOR", "BoardStore", "CallOutcome", "Snapshot"]
@@ -193,10 +194,13 @@ def _arguments(action: Action, arguments: Mapping[str, JsonValue]) -> dict[str, 
 
 def _outcome(result: CallToolResult) -> CallOutcome:
     content: dict[str, Any] = result.structured_content or {}
-    warnings = [str(text) for text in content.get("warnings", ())]
+    warnings = [address_people(str(text)) for text in content.get("warnings", ())]
     if not result.is_error:
         return CallOutcome(warnings=warnings)
     error = content["error"]
     found = error.get("details", {}).get("fields", ())
-    fields = {str(entry["path"]).rpartition(".")[2]: str(entry.get("message", "")) for entry in found}
-    return CallOutcome(str(error["code"]), address_people(str(error["message"])), fields, warnings)
+    fields = {str(entry["path"]).rpartition(".")[2]: address_people(str(entry["message"])) for entry in found}
+    labels = {name: choose_language("").find("field", name) for name in fields}
+    said = "; ".join(f"{labels[name]}: {why}" if labels[name] else why for name, why in fields.items())
+    message = end_sentence(said[:1].upper() + said[1:]) if said else address_people(str(error["message"]))
+    return CallOutcome(str(error["code"]), message, fields, warnings)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Final
 from unicodedata import normalize
 
@@ -20,14 +21,28 @@ _INVISIBLE: Final = re.compile(
 )
 """Characters that are invisible or misleading (S3). The joiners U+200C and U+200D stay: scripts and emoji need them."""
 
+_QUOTED: Final = re.compile(r"(?<!\w)'[^']*'(?!\w)")
+
+_PROTOCOL: Final = re.compile(r"`|\b[a-z]+_[a-z_]+\b|\b[a-z]+[A-Z]\w*|call again")
+"""The name of a tool or an argument, or another word that only a model understands."""
+
 _LONGEST_NAME: Final = 200
 """Characters of a name that are compared: ids are shorter, and the cost grows with the square of the length."""
 
 
 def address_people(message: str) -> str:
-    """Return the message of an error, which says to a model what to ask the user for, as it is for the user."""
+    """Return the message of an error, which tells a model what to do, as it is for the user.
+
+    Sentences after the first that name a tool or an argument, outside quotes, are left out.
+    """
     message = re.sub(r"Ask the user to ([a-z])", lambda found: found[1].upper(), message)
-    return re.sub(r"[;,] then call again\.", "; then try again.", message)
+    message = re.sub(r"Call \w+( \([^)]*\))? to create", "Ask your agent to create", message)
+    message = re.sub(r"(Correct the arguments|Correct '\w+') and call again: ", "", message)
+    message = re.sub(r"[;,] then call again\b", "; then try again", message).replace("Call again", "Try again")
+    plain = _QUOTED.sub(lambda found: "'" * len(found[0]), message)
+    ends = [0, *(found.end() for found in re.finditer(r"[.?!] (?=[A-Z'])", plain)), len(message)]
+    kept = [message[start:end] for start, end in pairwise(ends) if not (start and _PROTOCOL.search(plain[start:end]))]
+    return "".join(kept).rstrip()
 
 
 def end_sentence(text: str) -> str:

@@ -162,6 +162,10 @@ class Action(NamedTuple):
     """the properties of the tool's schema that people fill in, in the order of the form; a task has the same names"""
     sources: Collection[str] = ()
     """the statuses of the tasks for which it is offered, if not for all"""
+    in_order: Collection[str] = ()
+    """of these, the statuses for which an open sibling before the task, or before a subtask above it, forbids it"""
+    is_for_leaves: bool = False
+    """true if it is only offered for tasks without subtasks"""
     status: str = ""
     """the status that the task then has"""
     removes: bool = False
@@ -195,8 +199,14 @@ class BoardActions(NamedTuple):
     """moves a task below another one, or to another place among its siblings if it has an ``index``"""
     place_on_top: Action | None = None
     """moves a task to the top level"""
+    levels: int = 0
+    """the levels that a tree may have, if there is a limit"""
 
     @property
     def is_tree(self) -> bool:
         """Return whether tasks have subtasks."""
         return self.create_below is not None
+
+    def allows(self, levels: int) -> bool:
+        """Return whether a tree may have so many levels."""
+        return not self.levels or levels <= self.levels

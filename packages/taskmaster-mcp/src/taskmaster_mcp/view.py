@@ -198,5 +198,6 @@ ACTIONS: Final = BoardActions(
     create_below=Action("create_below", "add_subtask", parent="id", fields=_FIELDS),
     place_below=Action("place_below", "add_subtask", task="taskId", parent="id"),
     place_on_top=Action("place_on_top", "remove_subtask", task="id", values={"convert": True}),
+    levels=2,
 )
 """The tools behind each thing that people can do."""

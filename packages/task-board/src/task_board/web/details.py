@@ -3,8 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from itertools import islice, takewhile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice, pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
@@ -80,7 +80,18 @@ def _row(name: str, value: JsonValue) -> DetailRow:
 
 def list_steps(store: BoardStore, line: Line) -> list[Action]:
     """Return the changes of status, and removals, that are offered for a task."""
-    return [step for step in store.actions.steps if not step.sources or line.status in step.sources]
+    tasks, steps = store.tasks(), store.actions.steps
+    is_parent, is_early = count_below(tasks, line.id) > 0, _is_early(tasks, line, store.view.finished)
+    offered = [step for step in steps if not (step.is_for_leaves and is_parent)]
+    offered = [step for step in offered if not step.sources or line.status in step.sources]
+    return [step for step in offered if not (is_early and line.status in step.in_order)]
+
+
+def _is_early(tasks: Snapshot, line: Line, finished: Collection[str]) -> bool:
+    """Return whether a sibling before the task, or before one above it that is no root, is not finished."""
+    path = [tasks.places[task.id] for task in (*tasks.above(line.id), tasks.line(line.id)) if task]
+    before = ([other for other in tasks.below[above] if other < place] for above, place in pairwise(path))
+    return any(tasks.lines[other].status not in finished for siblings in before for other in siblings)
 
 
 def count_below(tasks: Snapshot, task_id: str, statuses: Collection[str] = ()) -> int:
@@ -88,9 +99,12 @@ def count_below(tasks: Snapshot, task_id: str, statuses: Collection[str] = ()) -
     place = tasks.places.get(task_id)
     if place is None:
         return 0
+    return sum(not statuses or line.status in statuses for line in _list_below(tasks, place))
+
+
+def _list_below(tasks: Snapshot, place: int) -> Iterator[Line]:
     depth = tasks.lines[place].depth
-    below = takewhile(lambda line: line.depth > depth, islice(tasks.lines, place + 1, None))
-    return sum(not statuses or line.status in statuses for line in below)
+    return takewhile(lambda line: line.depth > depth, islice(tasks.lines, place + 1, None))
 
 
 def label_id(task_id: str) -> str:
@@ -130,7 +144,9 @@ def list_places(store: BoardStore, task_id: str) -> list[tuple[str, Mapping[str,
         found.append(("page.down", {"parent": parent, "after": siblings[index + 1]}))
     if parent:
         found.append(("page.level_up", {"parent": find_parent(tasks, parent), "after": parent if below.index else ""}))
-    if index:
+    place = tasks.places[task_id]
+    deepest = max([tasks.lines[place].depth, *(line.depth for line in _list_below(tasks, place))])
+    if index and store.actions.allows(deepest + 2):
         found.append(("page.below_previous", {"parent": siblings[index - 1]}))
     fixed = {"id": task_id, "was_parent": parent}
     return [(key, {"action": (below if to["parent"] else on_top).name, **fixed, **to}) for key, to in found]

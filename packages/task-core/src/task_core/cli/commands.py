@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
 
+from task_core.cli.view.plain import describe_error
 from task_core.document_file import DocumentFormat
 from task_core.document_file.generations import list_generations, restore
 from task_core.document_file.source import Source
@@ -65,7 +66,7 @@ class Commands:
             run = {"export": self._export, "import": self._import, "migrate": self._migrate, "restore": self._restore}
             run[name](file)
         except TaskError as error:
-            raise CommandFailed(error.message) from error
+            raise CommandFailed(describe_error(error)) from error
         except OSError as error:
             raise CommandFailed(f"{error.filename or file or 'stdout'}: {describe(error)}") from error
 

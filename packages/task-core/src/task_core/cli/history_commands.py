@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
-from task_core.cli.view.plain import tolerate_characters, write_json
+from task_core.cli.view.plain import describe_error, tolerate_characters, write_json
 from task_core.errors import TaskError
 from task_core.history.changes import Change, Step, made_by
 from task_core.models import from_microseconds
@@ -46,7 +46,7 @@ def run_history_command(program: Program, words: Sequence[str]) -> int:
         history = server.find_history()
         return _show(history, options) if command == "history" else _undo(history, options)
     except TaskError as error:
-        sys.stderr.write(f"{program.name} {command}: {error.message}\n")
+        sys.stderr.write(f"{program.name} {command}: {describe_error(error)}\n")
         return 1
     finally:
         server.close()

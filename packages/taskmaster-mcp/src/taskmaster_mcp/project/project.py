@@ -172,7 +172,7 @@ class Project:
         """Raise ``FileMissing`` if there is neither a ``.taskmaster`` nor a tasks file (TM-17)."""
         if not (self.folder.is_dir() or self.path.is_file()):
             path = escape_invisible(str(self.above or ""))  # whole: a shortened path helps nobody
-            other = f"There is one above it: to use that, give projectRoot='{path}'. " if path else ""
+            other = f"There is one above it: '{path}'. To use that, give it as projectRoot. " if path else ""
             raise FileMissing(
                 f"'{self.root.name}' has no Task Master project. {other}Call initialize_project to create one."
             )
