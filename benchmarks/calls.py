@@ -1,6 +1,5 @@
 """Target 2: the cost of each call of a server that runs already, and how many it answers when many are under way."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import Final, NamedTuple
@@ -10,7 +9,7 @@ from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, rounds_of
 from benchmarks.subjects import ECHO, PLAIN, SUBJECTS
 from benchmarks.wire import Client
-from tests.wire.line_client import TOY, Era
+from tests.wire.line_client import Era
 
 __all__ = ["measure"]
 
@@ -23,9 +22,6 @@ CPU_LIMIT: Final = 0.65
 
 RATE_LIMIT: Final = 1.8
 """The least calls a second, times the trivial tool of a plain MCPServer."""
-
-TRIVIAL: Final = {"plain": PLAIN, "trivial tool on our transport": TOY}
-"""The servers with a trivial tool, by name."""
 
 
 class Cost(NamedTuple):
@@ -45,10 +41,8 @@ def measure(bench: Bench) -> list[Row]:
 def _measure_era(bench: Bench, era: Era) -> list[Row]:
     calls = bench.pick(300, 100)
     with ExitStack() as stack:
-        works: dict[str, Callable[[], Cost]] = {}
-        for name, command in TRIVIAL.items():
-            client = stack.enter_context(Client(command, era=era))
-            works[name] = partial(_cost, client, [ECHO.line(client) for _ in range(calls)])
+        client = stack.enter_context(Client(PLAIN, era=era))
+        works = {"plain": partial(_cost, client, [ECHO.line(client) for _ in range(calls)])}
         for subject in SUBJECTS:
             client = stack.enter_context(bench.place(subject, TASKS).client(era))
             ids = [subject.id_of(number * 7 % TASKS) for number in range(calls)]
@@ -61,13 +55,12 @@ def _measure_era(bench: Bench, era: Era) -> list[Row]:
         f"gets with {IN_FLIGHT} in flight among {TASKS:,} tasks",
     )
     return [
-        Row(2, f"{what}, {era} era", name, unit, series[name], series["plain"], limit, "plain MCPServer")
+        Row(2, f"{what}, {era} era", name, unit, series[name], series["plain"], bar, "plain MCPServer")
         for what, unit, series, bar in (
             (get, Unit.MICROSECONDS, cpu, CPU_LIMIT),
             (gets, Unit.CALLS, time, RATE_LIMIT),
         )
         for name in found
-        for limit in [None if name in TRIVIAL else bar]
         if name != "plain"
     ]
 

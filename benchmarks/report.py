@@ -18,7 +18,6 @@ TARGETS: Final = {
     3: "A durable create in a document",
     4: "Group commit",
     5: "From 1,000 to 1,000,000 tasks",
-    6: "Memory",
     7: "A large project of Task Master",
 }
 """The names of the targets by number."""
@@ -38,7 +37,6 @@ NOTES: Final = {
     "active already: it finds the same leaf and answers in the same form, but writes nothing. The first call is a "
     "page of the list. Memory is the resident set after that page and three creates, less that of the same server "
     "with an empty store.",
-    6: "Memory in use (resident set) after three creates.",
     7: "A tasks file of 182 tasks and 914 subtasks, 1.5 MB, as large as that of Task Master's own project (TM-88). "
     "In each round another program changes the file; then come a list, the same list from the cache, and a save.",
 }
@@ -59,7 +57,8 @@ python3 hatchw run bench --only creates      # print one part
 ```
 
 The servers are processes of the installed packages on stdio; each task takes about 475 bytes in its store. A hosted
-service under load has a [page of its own](hosted.md), and so has [what a new user waits for](first_task.md)."""
+service under load has a [page of its own](hosted.md), so has [what a new user waits for](first_task.md), and
+[what a model reads in a session](../docs/answers.md#a-session-of-40-calls) is on that of answers."""
 
 _HEAD: Final = "| what | server | measured | floor | ratio | of the least | target | met |\n|" + " --- |" * 8
 

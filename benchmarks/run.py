@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks import calls, creates, first_answer, growth, memory, project
+from benchmarks import calls, creates, first_answer, growth, project
 from benchmarks.bench import Bench
 from benchmarks.growth import Growth
 from benchmarks.report import report
@@ -34,7 +34,6 @@ PARTS: Final[Mapping[str, Part]] = {
     "creates": _without_growth(creates.measure_creates),
     "sharing": _without_growth(creates.measure_sharing),
     "growth": growth.measure,
-    "memory": _without_growth(memory.measure),
     "project": _without_growth(project.measure),
 }
 """The parts by name, in the order of the report."""

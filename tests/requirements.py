@@ -110,6 +110,7 @@ _AGENT: Final = {
     "PE-16": "watch shows the time and marks changes, list has --all, filters and JSON, help begins with people",
     "PE-17": "text is accepted for a number or a boolean; a list that came as text with commas is reported",
     "PE-19": "an answer is short unless all is asked for, a call may do the next step, a loss is in the description",
+    "PE-20": "the text of an answer is the whole object, since some clients show the model only that",
     "PE-18": "an error names the arguments there are and where one belongs; a status may be written another way",
 }
 

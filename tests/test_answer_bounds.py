@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from task_core.bounds import LISTED_TEXT, MAX_ANSWER, size_of
 from tasks_v1_mcp.server import build_server as build_tasks
 from tasks_v1_mcp.settings import TasksSettings
 from tests.resource_client import read_json, read_text
+from tests.servers import SERVERS, ServerRecord
 from tests.tool_client import OpenClient
 
 Object = dict[str, Any]
@@ -246,3 +248,16 @@ async def test_an_error_lists_at_most_twenty_things_and_counts_the_rest(tmp_path
     reserved: dict[str, JsonValue] = dict.fromkeys(HEARTBEAT.record_type.model_fields, 1)
     details = (await ask(server, "task_create", raw_user_request="x", extra_fields=reserved))["error"]["details"]
     assert len(details["fields"]) + details.get("more", 0) == len(HEARTBEAT.record_type.model_fields)
+
+
+@pytest.mark.requirement("PE-20")
+@pytest.mark.parametrize("record", SERVERS, ids=[record.name for record in SERVERS])
+async def test_the_text_of_an_answer_is_whole_as_some_clients_show_nothing_else(
+    record: ServerRecord, tmp_path: Path
+) -> None:
+    server = OpenClient(record.built(tmp_path))
+    for tool in (record.create, record.list):
+        result = await server.result(tool, record.call(tool))
+        (text,) = result.content
+        assert isinstance(text, TextContent)
+        assert json.loads(text.text) == result.structured_content

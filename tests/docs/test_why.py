@@ -53,15 +53,6 @@ def test_the_figures_beside_a_plain_server_are_those_of_the_benchmarks(label: st
     assert [number(text) for text in shown] == pytest.approx([number(text) for text in measured], rel=0.02)
 
 
-def test_the_memory_is_that_of_the_benchmarks() -> None:
-    text = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
-    rows = re.findall(r"(?m)^\| memory of a server with an empty store \| ([^|]+) \| ([\d.]+) MiB", text)
-    found = {name.strip(): float(size) for name, size in rows}
-    plain = found.pop("plain MCPServer")
-    shown = [number(text) for text in cells("Beside a plain server", "memory with an empty store")]
-    assert shown == pytest.approx([max(found.values()), plain], abs=0.5)
-
-
 @pytest.mark.parametrize(("label", "engine"), [("in a JSON document", "JSON"), ("in SQLite", "SQLite")])
 def test_the_times_of_a_create_are_those_of_the_benchmarks(label: str, engine: str) -> None:
     shown = [number(text) for text in cells("Growth of one list", label) if text != "–"]

@@ -1,6 +1,7 @@
 """The benchmarks run, and their page speaks of every target; what they measure is never asserted here."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from benchmarks.project import measure as measure_project
 from benchmarks.report import NOTES, TARGETS
 from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, in_turn
+from benchmarks.session import SESSIONS, count_bytes
 from benchmarks.subjects import HIERARCHY, LABELS
 from benchmarks.wire import CallFailed
 from tests.packaging.projects import ROOT
@@ -54,6 +56,18 @@ def test_a_list_and_a_save_of_a_large_project_are_held_to_their_limits(tmp_path:
     rows = measure_project(Bench(tmp_path, is_quick=True))
     assert {row.what: row.limit for row in rows} == LIMITS
     assert all(row.measured.least > 0 for row in rows)
+
+
+@pytest.mark.process
+@pytest.mark.requirement("PE-19")
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_of_40_calls_reads_as_many_bytes_as_its_page_says(name: str) -> None:
+    page = (ROOT / "docs" / "answers.md").read_text("utf-8")
+    found = re.search(rf"(?m)^\| {name} \| ([\d.]+) KB \| ([\d.]+) KB \|$", page)
+    assert found
+    assert len(SESSIONS[name]["calls"]) * SESSIONS[name]["times"] == 40
+    assert float(found[2]) <= float(found[1]) * (0.5 if name == "hierarchy" else 1)
+    assert count_bytes(name) / 1_000 == pytest.approx(float(found[2]), rel=0.02)
 
 
 def test_what_another_server_writes_beside_its_answers_is_passed_over() -> None:
