@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from tests.board.board_client import Agent, BoardClient, open_board, said
 from tests.servers import record_of
@@ -22,7 +23,10 @@ def offered(board: BoardClient, task_id: str) -> set[str]:
 
 
 def test_a_tree_offers_what_its_order_allows(tree: BoardClient, planner: Agent) -> None:
-    below = [{"name": "A1", "id": "a1"}, {"name": "A2", "id": "a2", "tasks": [{"name": "Deep", "id": "deep"}]}]
+    below: list[JsonValue] = [
+        {"name": "A1", "id": "a1"},
+        {"name": "A2", "id": "a2", "tasks": [{"name": "Deep", "id": "deep"}]},
+    ]
     root, steps = planner.create("A", tasks=below), {"start", "complete", "remove", "edit", "create_below"}
 
     def found(task_id: str) -> set[str]:
@@ -32,8 +36,10 @@ def test_a_tree_offers_what_its_order_allows(tree: BoardClient, planner: Agent) 
     assert found("a1") == steps
     assert found("a2") == found("deep") == steps - {"start", "complete"}
     for task_id in ("a2", "deep"):
-        for action, filled in (("start", {}), ("complete", {"now.resolution": "Done"})):
-            refused = tree.act(action, id=task_id, **filled)
+        for refused in (
+            tree.act("start", id=task_id),
+            tree.submit({"action": "complete", "id": task_id}, resolution="x"),
+        ):
             assert refused.status_code == 422
             assert said(refused).startswith(("Complete these tasks first: 'A1' (a1)", "Complete its subtasks first"))
     assert tree.act("start", id="a1").status_code == 200
