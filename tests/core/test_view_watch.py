@@ -53,9 +53,6 @@ class Tasks:
         self._scene()
         return tuple(self._scene()) if self._has_revision else None
 
-    def archived(self, statuses: Collection[str] = ()) -> Iterator[Line]:
-        raise AssertionError(statuses)
-
     def task(self, task_id: str) -> dict[str, JsonValue]:
         raise AssertionError(task_id)
 

@@ -68,11 +68,6 @@ def test_what_is_in_progress_is_next_and_then_what_is_to_be_done(
     assert asked == ["--status=IN_PROGRESS", "--status=TODO"][: 2 - number]
 
 
-@pytest.mark.requirement("PE-16")
-def test_no_task_is_archived(shown: View) -> None:
-    assert [*shown.archived(["DONE"])] == []
-
-
 def test_only_listing_again_shows_a_change(ctx: CtxFixture, shown: View) -> None:
     assert shown.revision() is None
     assert ctx.notes == []

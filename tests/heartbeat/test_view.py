@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from heartbeat_mcp.settings import HeartbeatSettings
-from heartbeat_mcp.view import open_view
+from heartbeat_mcp.view import HeartbeatView, open_view
 from task_core.errors import TaskNotFound
 from task_core.view import View
 from tests.heartbeat.conftest import Desk, call
@@ -83,6 +83,7 @@ async def test_archived_tasks_are_listed_on_request(tmp_path: Path, engine: str)
     desk.now += timedelta(days=30)
     await add(desk, "now")
     view = open_view(HeartbeatSettings.model_validate({"heartbeat_file_path": str(desk.heartbeat), **desk.store}))
+    assert isinstance(view, HeartbeatView)
     found = [[(line.text, line.note) for line in view.archived(words)] for words in ((), ["complete"], ["fail"])]
     view.close()
     assert found == [[("long ago", "archived")], [("long ago", "archived")], []]

@@ -42,10 +42,6 @@ class CtxView:
         """
         return self._pages(match_statuses(statuses, STATUSES) or STATUSES)
 
-    def archived(self, statuses: Collection[str] = ()) -> Sequence[Line]:  # noqa: ARG002 - a server with an archive uses it
-        """Return nothing: every task of the user is listed."""
-        return ()
-
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task, or raise ``TaskNotFound``."""
         return self._run(self._service.find_task(task_id))

@@ -61,8 +61,8 @@ class HeartbeatView(StoreView[HeartbeatTask]):
             remark=task.ideas[-1] if task.ideas else task.result or "",
         )
 
-    @override
     def archived(self, statuses: Words[str] = ()) -> Iterator[Line]:
+        """Return the archived tasks with one of ``statuses``, or all."""
         wanted = match_statuses(statuses, self.statuses)
         kept = self.walk_list(Selection(states=wanted, facets=(ARCHIVED,))) if self._archive.facets else ()
         with self._store.read() as tasks:  # a crash may have left one in both places

@@ -59,7 +59,10 @@ class Section(NamedTuple):
 
 
 class View(Protocol):
-    """The tasks of one server, read only; everything raises ``TaskError`` where the store cannot be read."""
+    """The tasks of one server, read only; everything raises ``TaskError`` where the store cannot be read.
+
+    That of a server with an archive has ``archived`` too, which is like ``lines``, for the tasks in it.
+    """
 
     @property
     def statuses(self) -> Sequence[str]:
@@ -74,9 +77,6 @@ class View(Protocol):
 
         A word that is no status raises what ``match_statuses`` does.
         """
-
-    def archived(self, statuses: Collection[str] = ()) -> Iterable[Line]:
-        """Return the tasks that are no longer in the list, those with one of ``statuses`` as above."""
 
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task as the tools show it, or raise ``TaskNotFound``, which names near ids."""

@@ -61,10 +61,6 @@ class TaskmasterView:
         wanted = match_statuses(words, _statuses(tasks))
         return (_line(item) for item in tasks.items if not wanted or item.status in wanted)
 
-    def archived(self, statuses: Collection[str] = ()) -> Sequence[Line]:  # noqa: ARG002 - a server with an archive uses it
-        """Return nothing: no task leaves the file."""
-        return ()
-
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task or subtask as ``get_task`` shows it, or raise ``TaskNotFound``."""
         target = Target(self._registry)

@@ -69,10 +69,6 @@ class StoreView(ABC, Generic[RecordT]):
             return self._walk_trees(wanted)
         return self.walk_list(replace(self.listed, states=wanted))
 
-    def archived(self, statuses: Words[str] = ()) -> Iterator[Line]:  # noqa: ARG002 - a server with an archive uses it
-        """Return the tasks that are no longer in the list."""
-        return iter(())
-
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task as the tools show it, or raise ``TaskNotFound``."""
         with self._store.read() as tasks:

@@ -116,8 +116,9 @@ class _Showing:
     def _list(self) -> None:
         statuses, search = self.options.statuses, self.options.search
         lines = self.view.lines(statuses)
-        if self.options.is_all:
-            lines = chain(lines, self.view.archived(statuses))
+        archived = getattr(self.view, "archived", None)
+        if self.options.is_all and archived:
+            lines = chain(lines, archived(statuses))
         lines = (line for line in lines if line.has_words(search))
         found = False
         if self.options.is_json:
