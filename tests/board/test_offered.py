@@ -50,6 +50,20 @@ def test_a_tree_offers_what_its_order_allows(tree: BoardClient, planner: Agent) 
     assert found(planner.create("B")) == steps
 
 
+@pytest.mark.parametrize(("order", "can_start"), [("free", True), ("strict", False)])
+def test_roots_are_offered_in_the_order_that_the_settings_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, *, can_start: bool
+) -> None:
+    monkeypatch.setenv("ROOT_ORDER", order)
+    with open_board(tmp_path, "hierarchy") as board:
+        for name in "AB":
+            board.submit(board.form("create"), name=name)
+        first, second = (line.id for line in board.store.tasks().lines)
+        assert "start" in offered(board, first)
+        assert ("start" in offered(board, second)) is can_start
+        assert (board.act("start", id=second).status_code == 200) is can_start
+
+
 def test_no_move_is_offered_that_would_make_a_tree_too_deep(tmp_path: Path) -> None:
     agent = Agent(record_of("taskmaster"), tmp_path)
     agent.create("One")

@@ -34,6 +34,8 @@ class HierarchyView(StoreView[HierarchyTask]):
 
     finished = KIND.closed
     headings = _HEADINGS
+    has_ordered_roots = False
+    """true if the roots must be done in order, too"""
     advice = "Start a task with startTask, finish it with completeTask; listTasks shows all."
 
     @override
@@ -69,7 +71,9 @@ class HierarchyView(StoreView[HierarchyTask]):
 
 def open_view(settings: HierarchySettings) -> View:
     """Return the tasks in the store that ``settings`` name."""
-    return HierarchyView(open_store(settings, CODEC, WarningList()))
+    view = HierarchyView(open_store(settings, CODEC, WarningList()))
+    view.has_ordered_roots = settings.root_order == "strict"
+    return view
 
 
 def short_trees(tasks: Collection[HierarchyTask]) -> JsonObject:

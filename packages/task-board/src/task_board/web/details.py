@@ -81,17 +81,18 @@ def _row(name: str, value: JsonValue) -> DetailRow:
 def list_steps(store: BoardStore, line: Line) -> list[Action]:
     """Return the changes of status, and removals, that are offered for a task."""
     tasks, steps = store.tasks(), store.actions.steps
-    is_parent, is_early = count_below(tasks, line.id) > 0, _is_early(tasks, line, store.view.finished)
+    is_parent, is_early = count_below(tasks, line.id) > 0, _is_early(store, tasks, line)
     offered = [step for step in steps if not (step.is_for_leaves and is_parent)]
     offered = [step for step in offered if not step.sources or line.status in step.sources]
     return [step for step in offered if not (is_early and line.status in step.in_order)]
 
 
-def _is_early(tasks: Snapshot, line: Line, finished: Collection[str]) -> bool:
-    """Return whether a sibling before the task, or before one above it that is no root, is not finished."""
-    path = [tasks.places[task.id] for task in (*tasks.above(line.id), tasks.line(line.id)) if task]
+def _is_early(store: BoardStore, tasks: Snapshot, line: Line) -> bool:
+    """Return whether a sibling before the task, or before one above it, is not finished; not all roots are ordered."""
+    path = [-1] if getattr(store.view, "has_ordered_roots", False) else []
+    path += [tasks.places[task.id] for task in (*tasks.above(line.id), tasks.line(line.id)) if task]
     before = ([other for other in tasks.below[above] if other < place] for above, place in pairwise(path))
-    return any(tasks.lines[other].status not in finished for siblings in before for other in siblings)
+    return any(tasks.lines[other].status not in store.view.finished for siblings in before for other in siblings)
 
 
 def count_below(tasks: Snapshot, task_id: str, statuses: Collection[str] = ()) -> int:
