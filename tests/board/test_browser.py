@@ -153,7 +153,7 @@ async def test_a_completion_that_needs_a_word_asks_for_it(tmp_path: Path) -> Non
         await tab.card("Release").locator(".open").click()
         await tab.sheet.locator("[data-action=complete]").click()
         await tab.fill()
-        await expect(tab.sheet.locator("[role=alert]")).to_contain_text("resolution")
+        await expect(tab.sheet.locator("[role=alert]")).to_contain_text("Resolution: This is required.")
         await tab.fill(resolution="Shipped")
         await expect(tab.card("Release")).to_contain_text("Done")
         assert (await agent.get(task_id))["resolution"] == "Shipped"

@@ -126,6 +126,7 @@ def test_the_beginning_of_a_long_name_is_compared(name: str, near: list[str]) ->
         ("No task has the id 'c'.", "No task has the id 'c'."),
         ("It is locked. Call again in a moment.", "It is locked. Try again in a moment."),
         ("Correct 'id' and call again: give a number.", "give a number."),
+        ("This argument is required.", "This is required."),
         ("Correct the arguments and call again: id: give a number.", "id: give a number."),
         ("There is no project. Call make_project to create one.", "There is no project. Ask your agent to create one."),
         ("None. Call init_one (in the set all: TOOLS=all) to create it.", "None. Ask your agent to create it."),

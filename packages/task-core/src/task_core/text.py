@@ -39,6 +39,7 @@ def address_people(message: str) -> str:
     message = re.sub(r"Call \w+( \([^)]*\))? to create", "Ask your agent to create", message)
     message = re.sub(r"(Correct the arguments|Correct '\w+') and call again: ", "", message)
     message = re.sub(r"[;,] then call again\b", "; then try again", message).replace("Call again", "Try again")
+    message = message.replace("This argument is", "This is")
     plain = _QUOTED.sub(lambda found: "'" * len(found[0]), message)
     ends = [0, *(found.end() for found in re.finditer(r"[.?!] (?=[A-Z'])", plain)), len(message)]
     kept = [message[start:end] for start, end in pairwise(ends) if not (start and _PROTOCOL.search(plain[start:end]))]
