@@ -159,6 +159,7 @@ def test_statements_are_made_in_one_module_and_tables_in_two_others() -> None:
     }
     assert found == {  # what they ask about the database itself
         "sqlite.py: SELECT COUNT(*) FROM sqlite_master",
+        "engine.py: SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 ",
         "access.py: SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE",
     }
 

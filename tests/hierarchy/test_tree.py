@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
-from hierarchy_mcp.tree import active_leaf, find_blocking, find_path, first_open_leaf, next_leaf, settle
+from hierarchy_mcp.tree import active_leaves, find_blocking, find_path, first_open_leaf, next_leaf, settle
 from task_core.document_file.source import Source
 from task_core.errors import TaskNotFound
 from task_core.store import Store
@@ -110,11 +110,10 @@ def test_what_follows_from_a_change_is_settled_up_to_where_nothing_changes() -> 
 @pytest.mark.requirement("R3.17")
 def test_the_active_leaf_is_the_task_in_progress_that_has_no_subtasks() -> None:
     with planted(*FOREST).read() as tasks:
-        assert active_leaf(tasks) is None
+        assert active_leaves(tasks) == []
     with planted(tree("a", tree("b", tree("c"), tree("d", status="in_progress"))), tree("e")).read() as tasks:
-        active = active_leaf(tasks)
-        assert active
-        assert (active.id, tasks.get("a").status) == ("d", IN_PROGRESS)
+        assert [task.id for task in active_leaves(tasks)] == ["d"]
+        assert tasks.get("a").status is IN_PROGRESS
 
 
 @pytest.mark.requirement("R3.5")
@@ -154,7 +153,7 @@ def test_twenty_of_many_blocking_tasks_are_named_outermost_first_and_all_are_cou
 def test_the_next_leaf_is_sought_in_the_same_root_then_after_it_then_from_the_first() -> None:
     roots = [tree("a"), tree("b", tree("c", status="done")), tree("d"), tree("e", status="done")]
 
-    with planted(*roots).read() as tasks:
+    with planted(*roots).transaction() as tasks:
 
         def following(root_id: str, *, strict: bool = False) -> str | None:
             leaf = next_leaf(tasks, tasks.get(root_id), strict_roots=strict)
@@ -162,5 +161,5 @@ def test_the_next_leaf_is_sought_in_the_same_root_then_after_it_then_from_the_fi
 
         assert [following(root_id) for root_id in "abde"] == ["a", "d", "d", "a"]
         assert following("d", strict=True) == "a"
-    with planted(tree("e", status="done")).read() as tasks:
+    with planted(tree("e", status="done")).transaction() as tasks:
         assert next_leaf(tasks, tasks.get("e"), strict_roots=False) is None

@@ -164,6 +164,7 @@ VALUES: Final[Parameters] = {
     "purged": 0,
     "size": 5,
     "moment": 5,
+    "claims": "[]",
     "version": 1,
     "digest": "",
     "answer": "",

@@ -105,7 +105,7 @@ CALLS: Final[Mapping[Callable[[Desk], object], Cost]] = {
     list_page: Cost(4, 6),
     replace: Cost(3, 11),
     start: Cost(30, 91),
-    complete: Cost(41, 104),
+    complete: Cost(43, 106),
     insert: Cost(17, 28),
     get_tree: Cost(6, 8),
 }

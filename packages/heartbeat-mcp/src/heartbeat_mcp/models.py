@@ -88,7 +88,9 @@ ACTIVE: Final = (HeartbeatStatus.PENDING.value, HeartbeatStatus.RUNNING.value)
 FINISHED: Final = (HeartbeatStatus.COMPLETE.value, HeartbeatStatus.FAIL.value)
 """The other states."""
 
-KIND: Final = Kind("heartbeat", HeartbeatTask, states=(*ACTIVE, *FINISHED), stamp="updated_at")
+KIND: Final = Kind(
+    "heartbeat", HeartbeatTask, states=(*ACTIVE, *FINISHED), closed=frozenset(FINISHED), stamp="updated_at"
+)
 """The kind of these tasks, for a store."""
 
 SECTION: Final = "section"

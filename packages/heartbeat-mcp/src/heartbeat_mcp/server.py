@@ -34,11 +34,12 @@ from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
-from task_core.server.extra_tools import add_extra_tools
+from task_core.server.extra_tools import WorkList, add_extra_tools
 from task_core.server.faults import Workers
 from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
 from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
+from task_core.store.claiming import StoreClaiming
 from task_core.store.undo import StoreHistory
 from task_core.warning_list import WarningList
 
@@ -64,7 +65,7 @@ class _Parts(NamedTuple):
     view: HeartbeatView
     store: Store[HeartbeatTask]
     file: TaskFile
-    history: StoreHistory[HeartbeatTask]
+    found: WorkList
 
 
 class _ListFinder:
@@ -134,8 +135,7 @@ def build_server(
         settings.extra_tools,
         store,
         show=lambda task: shorten_texts(task, longest=LISTED_TEXT).model_dump(mode="json"),
-        find_history=lambda: finder.parts.history,
-        find_view=lambda: finder.parts.view,
+        find=lambda: finder.parts.found,
         clock=clock,
     )
     server.offer(_make_resources(finder, store), *PROMPTS)
@@ -166,7 +166,9 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
             file = MirroredFile(mirror, store, maker, warnings, owner=make_owner(settings), lock_seconds=seconds)
     service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
     history = StoreHistory(store, transaction=service.transaction, settle=service.check_undone)
-    return _Parts(service, HeartbeatView(store, archive), store, file, history)
+    view = HeartbeatView(store, archive)
+    found = WorkList(history, view, StoreClaiming(store, view, service.transaction))
+    return _Parts(service, view, store, file, found)
 
 
 def _add_tools(server: TaskServer, finder: _ListFinder) -> None:

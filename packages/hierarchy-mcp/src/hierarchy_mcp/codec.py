@@ -1,21 +1,24 @@
 """The document of this server: a bare array of nested root tasks, each on its own lines (R4.6, ST-1)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
 from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask, derive_status
+from hierarchy_mcp.settings import HierarchySettings
 from task_core.document_file.source import Path, Source
 from task_core.errors import StoreNewer
-from task_core.store import ROOTS
+from task_core.models import Clock, utc_now
+from task_core.store import ROOTS, Store, open_store
 from task_core.store.codec import Codec
 from task_core.store.collection import Node
 from task_core.store.decoded import Decoded
 from task_core.text import escape_invisible, shorten
+from task_core.warning_list import WarningList
 
-__all__ = ["CODEC", "ForestCodec"]
+__all__ = ["CODEC", "ForestCodec", "open_trees"]
 
 _INDENT: Final = b"  "
 
@@ -43,6 +46,8 @@ class ForestCodec(Codec[HierarchyTask]):
     """Reads and writes the array; a status that breaks the rules is replaced by the one they give, with a note."""
 
     head = b"[\n"
+    find_claimed: Callable[[], Container[str]] = staticmethod(tuple)
+    """returns the roots that are claimed, each of which may have an active leaf of its own (AG-17)"""
 
     @override
     def block(self, nodes: Sequence[Node]) -> bytes:
@@ -78,7 +83,7 @@ class ForestCodec(Codec[HierarchyTask]):
         if not isinstance(document, list):
             raise source.wrong((), "an array of tasks")
         items = [*_items(source, document)]
-        statuses = _statuses([(item.task, item.parent) for item in items])
+        statuses = _statuses([(item.task, item.parent) for item in items], self.find_claimed())
         notes = [*_notes(items, statuses)]
         tasks = [(item.task.changed(status=statuses[item.task.id]), item.parent) for item in items]
         records: dict[str, list[tuple[HierarchyTask, str]]] = {}
@@ -95,7 +100,15 @@ class ForestCodec(Codec[HierarchyTask]):
 
 
 CODEC: Final = ForestCodec(KIND)
-"""The document in which the tasks are kept."""
+"""The document in which the tasks are kept, with one active leaf in all."""
+
+
+def open_trees(settings: HierarchySettings, warnings: WarningList, clock: Clock = utc_now) -> Store[HierarchyTask]:
+    """Return the store that ``settings`` name; it touches no file before its first use."""
+    codec = ForestCodec(KIND)
+    store = open_store(settings, codec, warnings, clock=clock)
+    codec.find_claimed = store.claims.find_kept
+    return store
 
 
 def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
@@ -127,14 +140,22 @@ def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
         waiting.extend(reversed(children))
 
 
-def _statuses(tasks: Sequence[tuple[HierarchyTask, str]]) -> dict[str, HierarchyStatus]:
+def _statuses(tasks: Sequence[tuple[HierarchyTask, str]], claimed: Container[str]) -> dict[str, HierarchyStatus]:
     """Return the status that the rules give each task; the tasks come with their parents, parents first.
 
-    If several leaves are in progress, only the first stays so.
+    If several leaves are in progress, only the first stays so, and the first in each ``claimed`` root.
     """
     parents = {parent for _, parent in tasks}
-    leaves = [task for task, _ in tasks if task.id not in parents]
-    extra = {task.id for task in [leaf for leaf in leaves if leaf.status is HierarchyStatus.IN_PROGRESS][1:]}
+    taken: set[str] = set()
+    extra: set[str] = set()
+    root = ""
+    for task, parent in tasks:
+        root = task.id if parent == ROOTS else root
+        if task.id not in parents and task.status is HierarchyStatus.IN_PROGRESS:
+            group = root if root in claimed else ""
+            if group in taken:
+                extra.add(task.id)
+            taken.add(group)
     below: dict[str, set[str]] = {}
     found: dict[str, HierarchyStatus] = {}
     for task, parent in reversed(tasks):

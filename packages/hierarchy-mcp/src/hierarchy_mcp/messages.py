@@ -42,8 +42,15 @@ def started_message(leaf: HierarchyTask, left: HierarchyTask | None, *, is_new: 
     return f"Work on {_name_task(leaf)} now and call completeTask when it is done.{back}"
 
 
-def completed_message(task: HierarchyTask, following: HierarchyTask | None, *, is_started: bool = False) -> str:
-    """Return what comes after ``task``, or that all is done; ``is_started``: the call began it (R3.8, R3.9, PE-19)."""
+def completed_message(
+    task: HierarchyTask, following: HierarchyTask | None, *, is_started: bool = False, is_over: bool = True
+) -> str:
+    """Return what comes after ``task``, or that all is done; ``is_started``: the call began it (R3.8, R3.9, PE-19).
+
+    If nothing follows, it ``is_over``, or only what one agent has claimed is.
+    """
+    if following is None and not is_over:
+        return f"Completed {_name_task(task)}. Nothing is left of what you claimed: call claimTask."
     if following is None:
         return f"Completed {_name_task(task)}. All tasks are done."
     if is_started:

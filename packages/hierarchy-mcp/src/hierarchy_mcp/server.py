@@ -6,7 +6,7 @@ from random import Random, SystemRandom
 from typing import Final
 
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
-from hierarchy_mcp.codec import CODEC
+from hierarchy_mcp.codec import open_trees
 from hierarchy_mcp.models import HierarchyTask
 from hierarchy_mcp.prompts import PROMPTS
 from hierarchy_mcp.rendering import render_alone
@@ -17,10 +17,11 @@ from hierarchy_mcp.tree import settle_undone
 from hierarchy_mcp.view import HierarchyView, short_trees
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.extra_tools import add_extra_tools
+from task_core.server.extra_tools import WorkList, add_extra_tools
 from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
 from task_core.server.resources import TaskResources
-from task_core.store import Store, open_store
+from task_core.store import Store
+from task_core.store.claiming import StoreClaiming
 from task_core.store.undo import StoreHistory
 from task_core.warning_list import WarningList
 
@@ -37,7 +38,7 @@ _INSTRUCTIONS: Final = (
 def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Random | None = None) -> TaskServer:
     """Return the server over the file that ``settings`` name, or over memory; it touches no file before a call."""
     warnings = WarningList()
-    store = open_store(settings, CODEC, warnings, clock=clock)
+    store = open_trees(settings, warnings, clock)
     service = HierarchyService(store, strict_roots=settings.root_order == "strict", rng=rng or SystemRandom())
     server = TaskServer(
         "hierarchy-mcp",
@@ -50,14 +51,15 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
     )
     _add_keeping_tools(server, service)
     _add_working_tools(server, service)
-    history, view = StoreHistory(store, settle=settle_undone), HierarchyView(store)
+    view = HierarchyView(store)
+    view.has_ordered_roots = settings.root_order == "strict"
+    found = WorkList(StoreHistory(store, settle=settle_undone), view, StoreClaiming(store, view))
     add_extra_tools(
         server,
         settings.extra_tools,
         store,
         show=render_alone,
-        find_history=lambda: history,
-        find_view=lambda: view,
+        find=lambda: found,
         clock=clock,
         is_camel_case=True,
     )

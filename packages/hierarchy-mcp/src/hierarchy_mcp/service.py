@@ -27,7 +27,7 @@ from hierarchy_mcp.results import (
     TreeAnswer,
 )
 from hierarchy_mcp.summary import summarize_progress, table
-from hierarchy_mcp.tree import active_leaf, find_blocking, find_path, first_open_leaf, next_leaf, settle
+from hierarchy_mcp.tree import find_blocking, find_path, find_rivals, first_open_leaf, next_leaf, settle
 from task_core.bounds import fit, take_fitting
 from task_core.errors import MAX_NAMED, InvalidArguments, InvalidTransition
 from task_core.store import ROOTS, Collection, Store, Transaction
@@ -138,21 +138,23 @@ class HierarchyService:
         with self._store.transaction() as work:
             asked = work.get(arguments.id)
             _refuse_done(asked, HierarchyStatus.IN_PROGRESS)
-            leaf, active = first_open_leaf(work, asked), active_leaf(work)
-            is_new = active is None or active.id != leaf.id
+            leaf = first_open_leaf(work, asked)
+            is_new = leaf.status is HierarchyStatus.TODO
+            rivals: list[HierarchyTask] = []
             changed: list[HierarchyTask] = []
             if is_new:
                 self._check_order(work, find_path(work, leaf.id))
+                rivals = find_rivals(work, leaf)
                 changed = _set_status(work, leaf, HierarchyStatus.IN_PROGRESS)
-                if active:
-                    changed += _set_status(work, active, HierarchyStatus.TODO)
+                for rival in rivals:
+                    changed += _set_status(work, rival, HierarchyStatus.TODO)
             path = find_path(work, leaf.id)
             started = dict.fromkeys(task.id for task in changed)
             return StartedTask(
                 task=render_counted(work, work.get(asked.id)),
                 active_task=ActiveTask.of(path[-1]),
                 started_tasks=[TaskState.of(task) for task in path if task.id in started],
-                message=started_message(leaf, active if is_new else None, is_new=is_new),
+                message=started_message(leaf, rivals[0] if rivals else None, is_new=is_new),
                 aggregated_criteria=Criteria.of(path),
                 hierarchy_summary=table(work, path, work.get(asked.id), started, is_whole=bool(arguments.table)),
             )
@@ -180,7 +182,7 @@ class HierarchyService:
                 self._check_order(work, path)
             changed = _set_status(work, task.changed(resolution=arguments.resolution), HierarchyStatus.DONE)
             completed = [TaskEntry.of(other) for other in changed[1:] if other.is_done]
-            following = next_leaf(work, work.get(path[0].id), strict_roots=self._strict_roots)
+            following = next_leaf(work, task, strict_roots=self._strict_roots)
             is_started = bool(arguments.start_next and following and following.status is HierarchyStatus.TODO)
             if following and is_started:
                 changed += _set_status(work, following, HierarchyStatus.IN_PROGRESS)
@@ -188,10 +190,11 @@ class HierarchyService:
             ahead = find_path(work, following.id) if following else []
             began = ahead if arguments.start_next else []
             ids = dict.fromkeys(other.id for other in changed)
+            is_over = work.first_open_child(ROOTS) is None
             return TaskStep(
                 task=render_counted(work, path[-1]),
                 next_task_id=following.id if following else "",
-                message=completed_message(path[-1], following, is_started=is_started),
+                message=completed_message(path[-1], following, is_started=is_started, is_over=is_over),
                 auto_completed_parents=completed,
                 progress_summary=summarize_progress(work, path, ahead, ids, is_whole=bool(arguments.table)),
                 active_task=ActiveTask.of(began[-1]) if began else None,

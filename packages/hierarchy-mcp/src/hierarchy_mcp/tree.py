@@ -1,13 +1,22 @@
 """The rules of a tree of tasks: which leaf comes next, what must be done before it, and what follows from a change."""
 
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from hierarchy_mcp.models import MAX_LEVELS, HierarchyStatus, HierarchyTask, derive_status
 from task_core.errors import MAX_NAMED, quote_names
 from task_core.store import ROOTS, Collection, Selection, Transaction
 
-__all__ = ["active_leaf", "find_blocking", "find_path", "first_open_leaf", "next_leaf", "settle", "settle_undone"]
+__all__ = [
+    "active_leaves",
+    "find_blocking",
+    "find_path",
+    "find_rivals",
+    "first_open_leaf",
+    "next_leaf",
+    "settle",
+    "settle_undone",
+]
 
 
 def find_path(tasks: Collection[HierarchyTask], task_id: str) -> list[HierarchyTask]:
@@ -26,10 +35,29 @@ def first_open_leaf(tasks: Collection[HierarchyTask], task: HierarchyTask) -> Hi
     return task
 
 
-def active_leaf(tasks: Collection[HierarchyTask]) -> HierarchyTask | None:
-    """Return the leaf in progress, if there is one (R3.17); apart from it, only its ancestors are in progress."""
+def active_leaves(tasks: Collection[HierarchyTask]) -> list[HierarchyTask]:
+    """Return the leaves in progress: one, or none, and one for each claimed root (R3.17, AG-17).
+
+    Apart from these, only their ancestors are in progress.
+    """
     active = tasks.select(Selection(states=(HierarchyStatus.IN_PROGRESS.value,)))
-    return next((task for task in active if not tasks.child_states(task.id)), None)
+    return [task for task in active if not tasks.child_states(task.id)]
+
+
+def find_rivals(work: Transaction[HierarchyTask], leaf: HierarchyTask) -> list[HierarchyTask]:
+    """Return the other active leaves where only one may be active (R3.17, AG-17).
+
+    That is in its root if that is claimed, or else in all roots that are not.
+    """
+    claimed = _claimed(work)
+    own = find_path(work, leaf.id)[0].id
+    group = own if own in claimed else ""
+
+    def is_rival(task: HierarchyTask) -> bool:
+        root = find_path(work, task.id)[0].id
+        return (root if root in claimed else "") == group
+
+    return [task for task in active_leaves(work) if task.id != leaf.id and is_rival(task)]
 
 
 def find_blocking(
@@ -54,18 +82,28 @@ def find_blocking(
     return found[:MAX_NAMED], count
 
 
-def next_leaf(tasks: Collection[HierarchyTask], root: HierarchyTask, *, strict_roots: bool) -> HierarchyTask | None:
-    """Return the leaf to do next, or None when all tasks are done (HI-6, R3.8).
+def next_leaf(work: Transaction[HierarchyTask], done: HierarchyTask, *, strict_roots: bool) -> HierarchyTask | None:
+    """Return the leaf to do after the one that was ``done``, or None when all tasks are done (HI-6, R3.8).
 
-    That is the active leaf, else the first that can be started: below ``root``, below the roots after it, below those
-    before it.
+    That is the active leaf, else the first that can be started: below its root, below the roots after it, below those
+    before it. Whoever has claimed that root gets only what is below it, and nobody else does (AG-17).
     """
-    if active := active_leaf(tasks):
+    root, claimed = find_path(work, done.id)[0], _claimed(work)
+    for active in find_rivals(work, done):
         return active
+    if root.id in claimed:
+        return None if root.is_done else first_open_leaf(work, root)
     here = root if not (strict_roots or root.is_done) else None
-    after = None if strict_roots else next(iter(tasks.children(ROOTS, is_open=True, after=root.id, limit=1)), None)
-    start = here or after or tasks.first_open_child(ROOTS)
-    return first_open_leaf(tasks, start) if start else None
+    limit = len(claimed) + 1
+    after = [] if strict_roots else work.children(ROOTS, is_open=True, after=root.id, limit=limit)
+    for start in chain(filter(None, [here]), after, work.children(ROOTS, is_open=True, limit=limit)):
+        if start.id not in claimed:
+            return first_open_leaf(work, start)
+    return None
+
+
+def _claimed(work: Transaction[HierarchyTask]) -> set[str]:
+    return {claim.task for claim in work.claims}
 
 
 def settle(work: Transaction[HierarchyTask], above: Sequence[HierarchyTask]) -> list[HierarchyTask]:
@@ -93,6 +131,7 @@ def settle_undone(work: Transaction[HierarchyTask], ids: Sequence[str]) -> str:
         settle(work, [*above, work.get(name)] if work.child_states(name) else above)
         if len(above) + max(level for _, level in work.subtree(name)) > MAX_LEVELS:
             return f"a tree has at most {MAX_LEVELS} levels"
-    running = work.select(Selection(states=(HierarchyStatus.IN_PROGRESS.value,)))
-    leaves = [task.id for task in running if not work.child_states(task.id)]
-    return f"only one task may be in progress, not {quote_names(leaves)}" if len(leaves) > 1 else ""
+    for leaf in active_leaves(work):
+        if rivals := find_rivals(work, leaf):
+            return f"only one task may be in progress, not {quote_names([leaf.id, *(it.id for it in rivals)])}"
+    return ""

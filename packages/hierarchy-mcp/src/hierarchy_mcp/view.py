@@ -7,14 +7,14 @@ from typing import Final
 from pydantic import JsonValue
 from typing_extensions import override
 
-from hierarchy_mcp.codec import CODEC
+from hierarchy_mcp.codec import open_trees
 from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.rendering import count_below, render_tree
 from hierarchy_mcp.settings import HierarchySettings
-from hierarchy_mcp.tree import active_leaf
+from hierarchy_mcp.tree import active_leaves, find_path
 from task_core.bounds import MAX_PAGE, size_of, take_fitting
 from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
-from task_core.store import ROOTS, Collection, open_store
+from task_core.store import ROOTS, Collection
 from task_core.store.view import StoreView
 from task_core.text import shorten
 from task_core.view import Action, BoardActions, Line, Section, View
@@ -49,11 +49,16 @@ class HierarchyView(StoreView[HierarchyTask]):
 
     @override
     def first(self, tasks: Collection[HierarchyTask], status: str, limit: int) -> Sequence[HierarchyTask]:
-        """Return the active leaf, or the first todo leaves."""
-        if status == _TODO:
-            return [*islice(_todo_leaves(tasks, limit), limit)]
-        active = active_leaf(tasks)
-        return [active] if active else []
+        """Return the active leaves, or the first todo leaves."""
+        return active_leaves(tasks)[:limit] if status != _TODO else [*islice(_todo_leaves(tasks, limit), limit)]
+
+    @override
+    def startable(self, tasks: Collection[HierarchyTask], limit: int) -> Iterator[str]:
+        """Yield the roots in which nobody is at work: agents work at once only in different ones (AG-17)."""
+        busy = {find_path(tasks, leaf.id)[0].id for leaf in active_leaves(tasks)}
+        for root in tasks.children(ROOTS, is_open=True, limit=1 if self.has_ordered_roots else limit + len(busy)):
+            if root.id not in busy:
+                yield root.id
 
     @override
     def count(self, tasks: Collection[HierarchyTask]) -> dict[str, int]:
@@ -71,7 +76,7 @@ class HierarchyView(StoreView[HierarchyTask]):
 
 def open_view(settings: HierarchySettings) -> View:
     """Return the tasks in the store that ``settings`` name."""
-    view = HierarchyView(open_store(settings, CODEC, WarningList()))
+    view = HierarchyView(open_trees(settings, WarningList()))
     view.has_ordered_roots = settings.root_order == "strict"
     return view
 

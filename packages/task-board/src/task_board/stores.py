@@ -18,7 +18,7 @@ from task_board.guard import CALL, EXPECTED, guard_calls
 from task_board.language import choose_language
 from task_core.errors import TaskError
 from task_core.files import identify
-from task_core.history.changes import Change
+from task_core.history.changes import BOARD, Change
 from task_core.server.app import TaskServer
 from task_core.store.base import WatchedStore
 from task_core.store.undo import History
@@ -27,7 +27,7 @@ from task_core.view import Action, BoardActions, Line, View
 
 __all__ = ["AUTHOR", "BoardStore", "CallOutcome", "Snapshot"]
 
-AUTHOR: Final = "board"
+AUTHOR: Final = BOARD
 """The author of the board's changes in the history."""
 
 

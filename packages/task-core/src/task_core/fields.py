@@ -26,6 +26,7 @@ __all__ = [
     "Clearable",
     "LongText",
     "OneLine",
+    "PlainLine",
     "TextList",
     "as_integer",
     "check_well_formed",
@@ -182,6 +183,9 @@ AsInteger: Final = BeforeValidator(as_integer)
 
 OneLine = Annotated[str, PlainValidator(line), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]
 """1 to 500 characters on one line."""
+
+PlainLine = Annotated[str, PlainValidator(line), WithJsonSchema({"type": "string"})]
+"""The same, for tools of which a model needs few: the schema leaves the bound to the error (AG-1)."""
 
 LongText = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string", "maxLength": MAX_TEXT})]
 """At most 100,000 characters."""

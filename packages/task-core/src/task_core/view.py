@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
+from task_core.claims.claim import Claim
 from task_core.errors import InvalidArguments, echo
 from task_core.history.changes import Change
 from task_core.text import nearest
@@ -123,6 +124,9 @@ class Briefed(Protocol):
 
     def changes(self, task_id: str = "", *, limit: int) -> Sequence[Change]:
         """Return the last changes of one task or of all, newest first."""
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims on open tasks, the oldest first."""
 
 
 def match_statuses(words: Collection[str], known: Sequence[str]) -> tuple[str, ...]:

@@ -105,5 +105,11 @@ class StoredTask(TaskItem):
         )
 
 
-KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in V1Status), stamp="updated_at")
+KIND: Final = Kind(
+    "tasks-v1",
+    StoredTask,
+    states=tuple(status.value for status in V1Status),
+    closed=frozenset({V1Status.DONE.value, V1Status.CANCELED.value}),
+    stamp="updated_at",
+)
 """The facts about these tasks that a store needs."""

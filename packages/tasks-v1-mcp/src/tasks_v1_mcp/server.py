@@ -11,10 +11,11 @@ from task_core.bootstrap import BadSettings
 from task_core.files import describe
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.extra_tools import add_extra_tools
+from task_core.server.extra_tools import WorkList, add_extra_tools
 from task_core.server.overview import MAX_LISTED, MAX_SUMMED, JsonObject, render_list, render_summary
 from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
+from task_core.store.claiming import StoreClaiming
 from task_core.store.undo import StoreHistory
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.arguments import (
@@ -67,14 +68,14 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
     )
     service = TaskService(store, rng or SystemRandom())
     _add_tools(server, service)
-    history, view = StoreHistory(store), TasksView(store)
+    view = TasksView(store)
+    found = WorkList(StoreHistory(store), view, StoreClaiming(store, view))
     add_extra_tools(
         server,
         settings.extra_tools,
         store,
         show=lambda task: task.model_dump(mode="json"),
-        find_history=lambda: history,
-        find_view=lambda: view,
+        find=lambda: found,
         clock=clock,
     )
     server.offer(_board(service, store, view), *PROMPTS)

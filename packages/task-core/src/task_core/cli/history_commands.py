@@ -12,7 +12,7 @@ from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
 from task_core.cli.view.plain import describe_error, tolerate_characters, write_json
 from task_core.errors import TaskError
-from task_core.history.changes import Change, Step, made_by
+from task_core.history.changes import COMMAND_LINE, Change, Step, made_by
 from task_core.models import from_microseconds
 from task_core.server.task_history import render_change
 from task_core.store.undo import History, find_change
@@ -98,7 +98,7 @@ def _undo(history: History, options: argparse.Namespace) -> int:
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             sys.stderr.write("Nothing was undone.\n")
             return 1
-    with made_by("command line", "undo") as origin:
+    with made_by(COMMAND_LINE, "undo") as origin:
         ids = history.undo(number)
     made = origin.change.number if origin.change else 0
     if options.is_json:

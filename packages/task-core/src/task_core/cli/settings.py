@@ -99,13 +99,13 @@ class StoreServerSettings(ServerSettings, StoreSettings):
     personal: ClassVar[frozenset[str]] = frozenset()
     """Settings that name files of one user, which a server for many users cannot have (HO-1)."""
 
-    extra_sets: ClassVar[Sequence[str]] = ("changes", "history", "brief")
+    extra_sets: ClassVar[Sequence[str]] = ("changes", "history", "brief", "claims")
     """The sets of tools that the following setting adds (AG-1)."""
 
     task_extra_tools: str | None = Field(
         default=None,
         description="Tools to offer beside those of the server: changes (list_changes), history (task_history, "
-        "undo_change), brief, several by comma, or all.",
+        "undo_change), brief, claims (claim_task, release_task), several by comma, or all.",
     )
 
     @field_validator("task_extra_tools")

@@ -16,6 +16,8 @@ from typing_extensions import TypedDict
 from task_core.models import Record
 
 __all__ = [
+    "BOARD",
+    "COMMAND_LINE",
     "HISTORY_DAYS",
     "MAX_BYTES",
     "OUTSIDE",
@@ -40,6 +42,10 @@ MAX_BYTES: Final = 10_000_000
 OUTSIDE: Final = "outside"
 """The author of an edit by hand that was taken in."""
 
+COMMAND_LINE: Final = "command line"
+BOARD: Final = "board"
+"""The authors of changes by a person."""
+
 _MAX_VALUE: Final = 100_000
 """Characters of a value; of a longer one only length and digest are kept (AG-5)."""
 
@@ -63,6 +69,10 @@ class Origin:
     """the client with its version, ``command line``, ``board`` or ``outside``"""
     tool: str
     """the tool or the command"""
+    agent: str = ""
+    """the name that an agent gave itself, perhaps with ``#`` and the number of its claim"""
+    is_remote: bool = False
+    """true if other agents call through the same process"""
     change: "Change | None" = None
     """the last change that it has made"""
 
@@ -76,9 +86,10 @@ def current_origin() -> Origin:
 
 
 @contextmanager
-def made_by(by: str, tool: str) -> Iterator[Origin]:
+def made_by(by: str, tool: str, agent: str = "", *, is_remote: bool = False) -> Iterator[Origin]:
     """Let every change in this block, and in what it awaits, have this origin."""
-    origin = Origin(by[:_MAX_AUTHOR].strip(), tool)
+    name = agent.partition("#")[0]
+    origin = Origin(f"{by} ({name})"[:_MAX_AUTHOR] if name else by[:_MAX_AUTHOR].strip(), tool, agent, is_remote)
     token = _ORIGIN.set(origin)
     try:
         yield origin
@@ -101,7 +112,7 @@ class Step:
 
     id: str
     what: str
-    """``created``, ``changed``, ``moved`` or ``removed``"""
+    """``created``, ``changed``, ``moved`` or ``removed``; or ``claimed``, where a claim was taken over"""
     before: JsonObject = field(default_factory=dict)
     after: JsonObject = field(default_factory=dict)
     left: TreePlace | None = None
@@ -207,7 +218,7 @@ def needle_of(task_id: str) -> str:
 @cache
 def _kept_form() -> TypeAdapter[dict[str, Any]]:
     """Return what checks the form in which changes are kept; made when it is needed, since that takes time."""
-    step: dict[str, Any] = {"id": str, "what": Literal["created", "changed", "moved", "removed"]}
+    step: dict[str, Any] = {"id": str, "what": Literal["created", "changed", "moved", "removed", "claimed"]}
     step |= dict.fromkeys(("before", "after"), NotRequired[JsonObject]) | {"cut": NotRequired[bool]}
     step |= dict.fromkeys(("from", "to"), NotRequired[TreePlace])
     change = {"by": str, "tool": str, "tasks": list[TypedDict("Step", step)], "more": NotRequired[int]}
@@ -249,6 +260,10 @@ class Recorder:
         self._add(Step(record.id, "removed", left=place), record, None)
         del self._latest[record.id]
 
+    def noted(self, step: Step) -> None:
+        """Record a step that changes no record."""
+        self._drafts.append(_Draft(step, None, None))
+
     def take(self, moment: int, by: str, tool: str) -> Change | None:
         """Return what was recorded since the last time as one change, or None if that was nothing."""
         steps = [step for draft in self._drafts if (step := _finish(draft))]
@@ -264,7 +279,7 @@ class Recorder:
 def _finish(draft: _Draft) -> Step | None:
     """Return the step with the values that it replaced, or None if they are the same."""
     step = draft.step
-    return step if step.what == "moved" else step.replacing(_values(draft.old), _values(draft.new))
+    return step if step.what in {"moved", "claimed"} else step.replacing(_values(draft.old), _values(draft.new))
 
 
 def _values(record: Record | None) -> JsonObject:

@@ -2,13 +2,14 @@
 
 import logging
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import TypeVar, get_type_hints
+from typing import Final, TypeVar, get_type_hints
 
 import mcp_types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -17,7 +18,7 @@ from pydantic import BaseModel, JsonValue
 from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM
-from task_core.errors import TaskError, UnknownTool
+from task_core.errors import InvalidArguments, TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
 from task_core.history.changes import made_by
 from task_core.server.app_view import VIEWED, add_view
@@ -49,6 +50,11 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseM
 
 _log = logging.getLogger(__name__)
 
+_AGENT: Final = "agent"
+"""The argument with the name of the agent that calls."""
+
+_AGENT_FORM: Final = re.compile(r"[\w.-]{1,60}(#\d{1,18})?")
+"""Such a name, perhaps with the number of a claim."""
 
 Work = Callable[[], RenderedAnswer | Awaitable[RenderedAnswer]]
 """A call as it is carried out."""
@@ -101,6 +107,7 @@ class TaskServer:
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
         """returns how a call of a tool that may change the tasks is carried out"""
         self._can_answer_now = can_answer_now
+        self._is_naming_agents = False
         self._tools: dict[str, _Tool] = {}
         self.workers = Workers()
         """carry out the calls; their threads may be those of another server"""
@@ -218,6 +225,15 @@ class TaskServer:
         add("prompts/get", mcp_types.GetPromptRequestParams, offered.get)
         add("completion/complete", mcp_types.CompleteRequestParams, resources.complete)
 
+    def name_agents(self) -> None:
+        """Let every tool that changes something take the name of the ``agent`` that calls, beside its own arguments."""
+        for name, tool in self._tools.items():
+            if not tool.is_read_only:
+                schema = tool.definition.input_schema
+                named = {**schema, "properties": {**schema["properties"], _AGENT: {"type": "string"}}}
+                self._tools[name] = replace(tool, definition=tool.definition.model_copy(update={"input_schema": named}))
+        self._is_naming_agents = True
+
     async def changed(self, *ids: str, resized: bool = False) -> None:
         """Notify clients that these tasks have changed, which no store shows; ``resized``: their number has, too."""
         if self._subscriptions is not None:
@@ -241,7 +257,9 @@ class TaskServer:
         start, outcome = perf_counter(), "cancelled"
         try:
             client = context.session.client_params
-            with made_by(f"{client.client_info.name} {client.client_info.version}" if client else "", params.name):
+            by = f"{client.client_info.name} {client.client_info.version}" if client else ""
+            params, agent = self._take_agent(params)
+            with made_by(by, params.name, agent, is_remote=isinstance(context.request, Request)):
                 answer = await self._answer(context, params)
             outcome = "ok"
             warn_of_joined_items(self._warnings, params.arguments, self._input_schema(params.name) or {})
@@ -273,6 +291,16 @@ class TaskServer:
         if self._subscriptions is not None and not tool.is_read_only:
             self._subscriptions.due.set()
         return answer
+
+    def _take_agent(self, params: mcp_types.CallToolRequestParams) -> tuple[mcp_types.CallToolRequestParams, str]:
+        """Return a call without the name of its agent, and that name."""
+        given = params.arguments or {}
+        if not self._is_naming_agents or _AGENT not in given or self.is_read_only(params.name):
+            return params, ""
+        agent = given[_AGENT]
+        if not (isinstance(agent, str) and _AGENT_FORM.fullmatch(agent)):
+            raise InvalidArguments([(_AGENT, "give a name for yourself, up to 60 letters, digits, '-', '_' or '.'")])
+        return params.model_copy(update={"arguments": {k: v for k, v in given.items() if k != _AGENT}}), agent
 
     def _find_tool(self, context: ServerRequestContext[None], name: str) -> _Tool:
         offence = find_offence(context.request)

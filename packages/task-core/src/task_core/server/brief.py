@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
+from task_core.claims.claim import Claim
 from task_core.errors import InvalidArguments, echo
 from task_core.history.changes import Change, Step
 from task_core.models import from_microseconds
@@ -110,13 +111,24 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     last = f" The last change is {changes[0].number}." if changes else ""
     end = [f"{pluralize(total, 'task')} in all{f': {counted}' if counted else ''}.{last}", view.advice]
     starts = {line.id: _find_start(line, changes) for line in work.active}
+    held = {claim.task: claim for claim in view.claims()}
     own = sorted(work.active, key=lambda line: (found := starts[line.id]) is None or found.by != caller)
-    texts = view.texts([event.id for event in events[:_MAX_CHANGES]])
+    others = [claim for name, claim in held.items() if name not in {line.id for line in (*own, *work.ready)}]
+    texts = view.texts([*(event.id for event in events[:_MAX_CHANGES]), *(it.task for it in others[:_MAX_TASKS])])
     rest = Counter(event.what for event in events[_MAX_CHANGES:])
     counts = ", ".join(f"{count} {what}" for what, count in rest.items())
     sections = [
-        _Section("In progress", [_describe(line, _started(starts[line.id])) for line in own], work.active_count),
-        _Section("Next", [_describe(line, _noted(line.note)) for line in work.ready], work.ready_count),
+        _Section(
+            "In progress",
+            [_describe(line, _held(held.get(line.id)) or _started(starts[line.id])) for line in own],
+            work.active_count,
+        ),
+        _Section("Claimed", [_report_claim(it, texts) for it in others[:_MAX_TASKS]], len(others)),
+        _Section(
+            "Next",
+            [_describe(line, _held(held.get(line.id)) or _noted(line.note)) for line in work.ready],
+            work.ready_count,
+        ),
         _Section("Waiting", [_describe(line, f"for {_name(why)}") for line, why in work.waiting], work.waiting_count),
         _Section(
             f"Changed {start.words}",
@@ -171,6 +183,20 @@ def _started(start: Change | None) -> str:
         return ""
     by = f" by {_name(start.by)}" if start.by else ""
     return f"(since {from_microseconds(start.at):%Y-%m-%d %H:%M} UTC{by})"
+
+
+def _held(claim: Claim | None) -> str:
+    """Return who holds a task, or that its agent is gone."""
+    if claim is None:
+        return ""
+    since = f"{from_microseconds(claim.since):%Y-%m-%d %H:%M} UTC"
+    note = f", for {_quote(claim.note)}" if claim.note else ""
+    gone = "; its process has ended, so anybody may claim it" if claim.is_ended else ""
+    return f"(claimed by {_name(claim.holder)} since {since}{note}{gone})"
+
+
+def _report_claim(claim: Claim, texts: Mapping[str, str]) -> str:
+    return f"- {escape_invisible(claim.task)}: {_quote(texts.get(claim.task, ''))} {_held(claim)}"
 
 
 def _find_start(line: Line, changes: Iterable[Change]) -> Change | None:

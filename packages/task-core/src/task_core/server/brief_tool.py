@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from task_core.fields import Arguments, AsInteger, OneLine
+from task_core.fields import Arguments, AsInteger, PlainLine
 from task_core.history.changes import current_origin
 from task_core.models import Clock, microseconds
 from task_core.server.app import TaskServer
@@ -18,8 +18,8 @@ __all__ = ["BriefAnswer", "BriefArguments", "add_brief_tool"]
 class BriefArguments(Arguments):
     """Arguments of ``brief``."""
 
-    max_bytes: Annotated[int, Field(ge=MIN_BYTES, le=20_000, description="Bytes at most"), AsInteger] = MAX_BYTES
-    since: Annotated[OneLine | None, Field(description="Number of a change, or 30m, 12h, 7d")] = None
+    max_bytes: Annotated[int, Field(ge=MIN_BYTES, le=20_000), AsInteger] = MAX_BYTES
+    since: Annotated[PlainLine | None, Field(description="Number of a change, or 30m, 12h, 7d")] = None
 
 
 class BriefAnswer(BaseModel):
@@ -38,7 +38,7 @@ def add_brief_tool(server: TaskServer, find: Callable[[], Briefed], clock: Clock
 
     @server.tool(title="Brief", read_only=True, idempotent=True)
     def brief(arguments: BriefArguments) -> BriefAnswer:
-        """Return what a new session must know: work in progress, what comes next, what changed."""
+        """Return what a new session must know."""
         return BriefAnswer(brief=read(arguments, current_origin().by))
 
     server.read_brief = lambda: read(BriefArguments())

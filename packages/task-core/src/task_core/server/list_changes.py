@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from task_core.bounds import fit, take_fitting
-from task_core.fields import Arguments, AsInteger, OneLine
+from task_core.fields import Arguments, AsInteger, PlainLine
 from task_core.models import RecordT
 from task_core.server.app import TaskServer
 from task_core.server.overview import JsonObject
@@ -18,8 +18,8 @@ __all__ = ["ChangesPage", "ListChanges", "add_changes_tool"]
 class ListChanges(Arguments):
     """Arguments of ``list_changes``."""
 
-    since: Annotated[OneLine | None, Field(description="Token from an earlier answer; omit to get one")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Page size"), AsInteger] = 20
+    since: Annotated[PlainLine | None, Field(description="Token of an earlier answer")] = None
+    limit: Annotated[int, Field(ge=1, le=100), AsInteger] = 20
 
 
 class ChangesPage(BaseModel):
@@ -38,7 +38,7 @@ def add_changes_tool(
 
     @server.tool(title="List changes", read_only=True, idempotent=True)
     def list_changes(arguments: ListChanges) -> ChangesPage:
-        """Return the tasks that changed since a token. On reset the token is too old: list the tasks again."""
+        """Return the tasks that changed since a token. On reset, list the tasks again."""
         limit = arguments.limit
         while True:
             found = (store if isinstance(store, Store) else store()).changes(arguments.since, limit)

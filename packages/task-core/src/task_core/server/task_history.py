@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from task_core.bounds import fit, take_fitting
-from task_core.fields import Arguments, AsInteger, OneLine
+from task_core.fields import Arguments, AsInteger, PlainLine
 from task_core.history.changes import Change, current_origin
 from task_core.models import format_timestamp, from_microseconds
 from task_core.server.app import TaskServer
@@ -20,8 +20,8 @@ __all__ = ["HistoryPage", "TaskHistory", "UndoChange", "Undone", "add_history_to
 class TaskHistory(Arguments):
     """Arguments of ``task_history``."""
 
-    id: Annotated[OneLine | None, Field(description="Only changes of this task")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Page size"), AsInteger] = 20
+    id: PlainLine | None = None
+    limit: Annotated[int, Field(ge=1, le=100), AsInteger] = 20
     after: Annotated[int | None, Field(ge=1, description="Last change of the previous page"), AsInteger] = None
 
 
@@ -35,7 +35,7 @@ class HistoryPage(BaseModel):
 class UndoChange(Arguments):
     """Arguments of ``undo_change``."""
 
-    change: Annotated[int, Field(ge=1, description="Number of the change"), AsInteger]
+    change: Annotated[int, Field(ge=1), AsInteger]
 
 
 class Undone(BaseModel):
@@ -65,7 +65,7 @@ def add_history_tools(
     """
 
     def task_history(arguments: TaskHistory) -> HistoryPage:
-        """List changes, newest first: by whom, and each field before and after. undo_change undoes one."""
+        """List changes, newest first: by whom, and each field before and after."""
         before, limit = arguments.after or NEWEST, arguments.limit
         found = find(arguments).changes(arguments.id or "", before, limit + 1)
         shown = take_fitting([render_change(change) for change in found[:limit]])

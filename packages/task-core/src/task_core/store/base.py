@@ -23,7 +23,7 @@ class Kind(Generic[RecordT]):
     states: tuple[str, ...] = ("",)
     """every state that a record can have"""
     closed: frozenset[str] = frozenset()
-    """the states that are not open, in a tree"""
+    """the states in which no work is left"""
     is_tree: bool = False
     holds_many: bool = False
     """true if a record holds many tasks, so that a change to it may concern any of them"""

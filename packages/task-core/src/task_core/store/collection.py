@@ -73,6 +73,8 @@ class ListRow:
     """bytes of the records"""
     moment: int = 0
     """the latest that a change was given; microseconds since 1970"""
+    claims: str = "[]"
+    """the claims that no session file has, as JSON"""
     owner: str = ""
     """The name of whoever owns the list, or nothing."""
 
@@ -119,6 +121,11 @@ class Collection(Generic[RecordT]):
     def owner(self) -> str:
         """The owner of the list, or nothing if it has none yet (EN-19)."""
         return self._list.owner
+
+    @property
+    def kept_claims(self) -> str:
+        """The claims that are kept with the list, as JSON."""
+        return self._list.claims
 
     def __contains__(self, record_id: object) -> bool:
         if not isinstance(record_id, str) or record_id in self._absent:

@@ -77,6 +77,10 @@ class Database(ABC):
     def _oldest(self, clock: Clock) -> int:
         return microseconds(clock()) - int(self.history_days * DAY_SECONDS * 1_000_000)
 
+    def now(self, records: Collection[Any], clock: Clock) -> int:  # noqa: ARG002 - a server has a clock of its own
+        """Return the present moment, in microseconds since 1970, on the clock by which claims end (AG-14)."""
+        return microseconds(clock())
+
     @abstractmethod
     def commit(self, records: Collection[Any], changed: set[str]) -> None:
         """Make durable what the transaction wrote, which ``records`` shows; if this raises, nothing was written.

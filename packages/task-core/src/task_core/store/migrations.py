@@ -87,15 +87,16 @@ _OWNERS: Final = (
 )
 """The owner of each list (EN-19). Earlier versions kept in ``leased`` until when; nothing reads that column."""
 
-_HISTORY: Final = (
+_AGENTS: Final = (
     """
     CREATE TABLE history (
         tenant TEXT NOT NULL, kind TEXT NOT NULL, number BIGINT NOT NULL, moment BIGINT NOT NULL, size BIGINT NOT NULL,
         content TEXT NOT NULL, PRIMARY KEY (tenant, kind, number)
     )
     """,
+    "ALTER TABLE lists ADD COLUMN claims TEXT NOT NULL DEFAULT '[]'",
 )
-"""The changes of each list, by their revisions (AG-4)."""
+"""The changes of each list, by their revisions (AG-4), and the claims of agents without a session file (AG-14)."""
 
-MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS, *_COMMITS, *_OWNERS), _HISTORY)
+MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS, *_COMMITS, *_OWNERS), _AGENTS)
 """The statements that lead from each version of the schema to the next, the first from an empty database to 1."""

@@ -12,8 +12,10 @@ from pydantic_settings import BaseSettings
 from typing_extensions import override
 
 from task_core.bootstrap import advise_installing, find_plugin
+from task_core.claims.session_files import SessionFiles
 from task_core.history.changes import HISTORY_DAYS
 from task_core.models import Clock, RecordT, utc_now
+from task_core.store.claim_register import CLAIM_SECONDS, ClaimRegister
 from task_core.store.codec import Codec
 from task_core.store.database import Database, MemoryDatabase
 from task_core.store.document import DocumentDatabase
@@ -124,6 +126,13 @@ class StoreSettings(BaseSettings):
         allow_inf_nan=False,
         description="Days for which replaced and removed text is kept, so that changes can be undone; 0: not at all.",
     )
+    task_claim_seconds: float = Field(
+        title="Seconds of a claim",
+        default=CLAIM_SECONDS,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds until the claim of an agent ends that has no process of its own and does not call again.",
+    )
     task_lock_timeout: float = Field(
         title="Lock timeout",
         default=10.0,
@@ -202,4 +211,8 @@ def open_store(
         database = DocumentDatabase(path, codec, warnings, clock, may_start_anew=may_start_anew, fsync=fsync)
     database.history_days = settings.task_history_days
     tenant, wait = settings.task_tenant, settings.task_lock_timeout
-    return Store(database, codec.kind, tenant=tenant, clock=clock, lock_seconds=wait)
+    # A database file can have lists of several servers and tenants.
+    files = SessionFiles(path, f"{codec.kind.name} {tenant}" if engine is Engine.SQLITE else "") if path else None
+    seconds, is_shared = settings.task_claim_seconds, engine is Engine.POSTGRESQL
+    claims = ClaimRegister(warnings, files, seconds=seconds, is_shared=is_shared)
+    return Store(database, codec.kind, tenant=tenant, clock=clock, lock_seconds=wait, claims=claims)

@@ -38,7 +38,7 @@ _KEY: Final = "tenant = :tenant AND kind = :kind"
 _ONE: Final = f"{_KEY} AND id = :id"
 _COUNT: Final = "scope = :scope AND state = :state AND facet = :facet AND rank = :rank"
 
-LIST_VALUES: Final = ("revision", "purged", "fields", "number", "size", "moment")
+LIST_VALUES: Final = ("revision", "purged", "fields", "number", "size", "moment", "claims")
 """The columns of a list that a transaction saves."""
 
 _COLUMNS: Final = (

@@ -7,18 +7,22 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from time import perf_counter
 from typing import Final, Generic
 
+from task_core.claims.claim import Claim
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
 from task_core.files import LOCK_SECONDS, Wait
 from task_core.history.changes import Change
 from task_core.models import Clock, RecordT, utc_now
 from task_core.store.base import Changes, Kind
+from task_core.store.claim_register import ClaimRegister
 from task_core.store.collection import Collection, ListRow, Session
 from task_core.store.database import Database
 from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
+from task_core.warning_list import WarningList
 
 __all__ = ["NEWEST", "Store"]
 
@@ -83,9 +87,12 @@ class Store(Generic[RecordT]):
         tenant: str = "",
         clock: Clock = utc_now,
         lock_seconds: float = LOCK_SECONDS,
+        claims: ClaimRegister | None = None,
     ) -> None:
         """Wait at most ``lock_seconds`` for other transactions and other processes."""
         self.kind = kind
+        self.claims = claims or ClaimRegister(WarningList())
+        """who holds which task"""
         self._database = database
         self._nothing = ListRow(tenant, kind.name, kind.version)
         self._clock = clock
@@ -122,8 +129,12 @@ class Store(Generic[RecordT]):
             batch.session.run("SAVEPOINT begun", {})
             try:
                 self._outer.transaction = work = Transaction(self.kind, batch.session, batch.row, self._clock)
+                now = partial(self.now, work)
+                claims = self.claims.begin(work, now)
                 self.check(work)
                 yield work
+                work.end_call()
+                self.claims.end(work, claims, now)
                 row = work.finish()
                 self.check_growth(batch.row, row)
                 if self.keeps_history:
@@ -146,7 +157,18 @@ class Store(Generic[RecordT]):
         It raises ``StoreUnreadable``, ``StoreDamaged`` or ``StoreNewer``.
         """
         with self._database.reading() as session:
-            yield Collection(self.kind, session, self._list_row(session))
+            records = Collection(self.kind, session, self._list_row(session))
+            self.claims.observe(records, partial(self.now, records))
+            yield records
+
+    def find_claims(self) -> list[Claim]:
+        """Return the claims on open tasks, the oldest first; those whose agent is gone say so."""
+        with self.read() as records:
+            return self.claims.find(records, partial(self.now, records))
+
+    def now(self, records: Collection[RecordT]) -> int:
+        """Return the present moment in microseconds since 1970, on the clock by which claims end."""
+        return self._database.now(records, self._clock)
 
     def changes(self, since: str | None, limit: int) -> Changes[RecordT]:
         """Return what changed after the token ``since``, at most ``limit`` records; without one, only a token."""
@@ -191,6 +213,7 @@ class Store(Generic[RecordT]):
         if self._turn.acquire(blocking=False):  # else an unfinished transaction still needs the database
             self._database.close()
             self._turn.release()
+        self.claims.close()
 
     def _list_row(self, session: Session) -> ListRow:
         row = self._nothing.reload(session)

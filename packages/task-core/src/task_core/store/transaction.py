@@ -8,8 +8,9 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from task_core.claims.claim import Claim
 from task_core.errors import DuplicateId
-from task_core.history.changes import OUTSIDE, Change, Recorder, TreePlace, current_origin
+from task_core.history.changes import OUTSIDE, Change, Recorder, Step, TreePlace, current_origin
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Row
 from task_core.store.collection import HIGHEST, LOWEST, Collection, ListRow, Session, scope_of_children
@@ -43,6 +44,8 @@ class Transaction(Collection[RecordT]):
         """what the history is to keep of this transaction, once ``finish`` has been called"""
         self.is_changed = False
         """true if something beside the records is to be saved"""
+        self.claims: list[Claim] = []
+        """the claims on open tasks, oldest first, as they are to be kept"""
 
     def next_moment(self) -> datetime:
         """Return the present moment, or one just after the last in this list, whatever the clock says (EN-16)."""
@@ -156,19 +159,41 @@ class Transaction(Collection[RecordT]):
             change.number = self._list.revision
             self.history.append(change)
 
+    def end_call(self) -> None:
+        """Let what the call has done since the last change be a change in the history."""
+        origin = current_origin()
+        change = self._recorder.take(self._moment(), origin.by, origin.tool)
+        if change:
+            origin.change = change
+            change.number = self._list.revision + 1
+            self.history.append(change)
+
     def finish(self) -> ListRow:
         """Write what is left to write, and return the resulting list row."""
         if self.changed or self.is_changed:
-            origin = current_origin()
-            change = self._recorder.take(self._moment(), origin.by, origin.tool)
-            if change:
-                origin.change = change
-                change.number = self._list.revision + 1
-                self.history.append(change)
-            row = self._list = replace(self._list, revision=self._list.revision + 1)
-            self.run(SQL.SAVE_LIST, **{name: getattr(row, name) for name in LIST_VALUES})
-            return row
-        return self._begun
+            self._list = replace(self._list, revision=self._list.revision + 1)
+        elif self._list.claims == self._begun.claims:
+            return self._begun
+        self.run(SQL.SAVE_LIST, **{name: getattr(self._list, name) for name in LIST_VALUES})
+        return self._list
+
+    @property
+    def kept_claims(self) -> str:
+        """The claims that are kept with the list, as JSON."""
+        return self._list.claims
+
+    @kept_claims.setter
+    def kept_claims(self, text: str) -> None:
+        self._list = replace(self._list, claims=text)
+
+    def above(self, record_id: str) -> list[str]:
+        """Return the ids of the records above one, the root first; none if it is gone."""
+        return [it.id for it in self.ancestors(record_id)] if self.kind.is_tree and record_id in self else []
+
+    def note_claim(self, step: Step) -> None:
+        """Let the history have that a claim was taken over."""
+        self._recorder.noted(step)
+        self.is_changed = True
 
     def _moment(self) -> int:
         """Return the last moment that the records of this transaction were given, or else the present one."""

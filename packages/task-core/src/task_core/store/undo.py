@@ -16,7 +16,7 @@ from task_core.store.store import NEWEST, Store
 from task_core.store.transaction import Transaction
 from task_core.text import end_sentence
 
-__all__ = ["ChangeNotFound", "History", "NotUndone", "StoreHistory", "find_change", "undo"]
+__all__ = ["ChangeNotFound", "History", "NotUndone", "StoreHistory", "check_kept", "find_change", "undo"]
 
 _GONE: Final = "the task is gone"
 
@@ -99,14 +99,21 @@ def find_change(history: History, number: int) -> Change:
     raise ChangeNotFound(number)
 
 
+def check_kept(change: Change) -> None:
+    """Raise ``NotUndone`` if not all that ``change`` replaced was kept, or if it is a claim."""
+    if any(step.what == "claimed" for step in change.steps):
+        raise NotUndone(change, "it took a claim over, which has to be released instead")
+    if not change.is_whole:
+        raise NotUndone(change, "not all that it replaced was kept")
+
+
 def undo(work: Transaction[RecordT], change: Change) -> None:
     """Put back what ``change`` replaced; what the server requires is not checked.
 
     Raises:
         NotUndone: something there has changed since, or not all that was replaced was kept.
     """
-    if not change.is_whole:
-        raise NotUndone(change, "not all that it replaced was kept")
+    check_kept(change)
     try:
         conflicts = [conflict for step in reversed(change.steps) for conflict in _put_back(work, step)]
     except ValidationError:

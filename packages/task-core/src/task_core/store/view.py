@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection as Words
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Generic
 
 from pydantic import JsonValue
 
+from task_core.claims.claim import Claim
 from task_core.history.changes import Change
 from task_core.models import RecordT
 from task_core.store.base import ROOTS
@@ -44,6 +45,11 @@ class StoreView(ABC, Generic[RecordT]):
     def first(self, tasks: Collection[RecordT], status: str, limit: int) -> Sequence[RecordT]:
         """Return the first tasks with a status of ``headings``, in the order in which to work on them."""
         return tasks.select(replace(self.listed, states=(status,), limit=limit))
+
+    def startable(self, tasks: Collection[RecordT], limit: int) -> Iterable[str]:
+        """Return the ids of the first tasks that can be claimed, in the order of work."""
+        _, waiting = self.headings.values()
+        return [task.id for task in self.first(tasks, waiting, limit)]
 
     def count(self, tasks: Collection[RecordT]) -> dict[str, int]:
         """Return how many tasks have each status."""
@@ -104,6 +110,10 @@ class StoreView(ABC, Generic[RecordT]):
     def changes(self, task_id: str = "", *, limit: int) -> list[Change]:
         """Return the last changes of one task or of all, newest first."""
         return self._store.history(task_id, limit=limit)
+
+    def claims(self) -> list[Claim]:
+        """Return the claims on open tasks, the oldest first."""
+        return self._store.find_claims()
 
     def revision(self) -> object:
         """Return a value that differs after every change of the store."""

@@ -7,6 +7,7 @@ from typing import Any
 from typing_extensions import override
 
 from task_core.files import Wait
+from task_core.models import Clock
 from task_core.store.collection import Collection
 from task_core.store.database import Database
 from task_hosted.postgres.access import READ, ListAccess
@@ -33,6 +34,11 @@ class PostgresDatabase(ListAccess, Database):
     def begin(self, wait: Wait) -> WriteSession:
         self._session = WriteSession(self, wait, self.note)
         return self._session
+
+    @override
+    def now(self, records: Collection[Any], clock: Clock) -> int:
+        ((moment,),) = records.run("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)")
+        return int(moment)
 
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:

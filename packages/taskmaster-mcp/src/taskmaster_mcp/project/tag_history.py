@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from task_core.history.changes import Change, Step, TreePlace, find_rising, needle_of
 from task_core.store.base import ROOTS
-from task_core.store.undo import NotUndone
+from task_core.store.undo import NotUndone, check_kept
 from taskmaster_mcp.codec import TagDocument
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.stored_words import read_text
@@ -194,8 +194,7 @@ def undo(
     Raises:
         NotUndone: something there has changed since, or not all that was replaced was kept.
     """
-    if not change.is_whole:
-        raise NotUndone(change, "not all that it replaced was kept")
+    check_kept(change)
     tags = {key: _split(work.members[key].value) for key in work.tags}
     touched: dict[str, None] = {}
     conflicts: list[dict[str, JsonValue]] = []

@@ -1,0 +1,1 @@
+"""Claims: tasks that one agent holds, which no other changes meanwhile."""

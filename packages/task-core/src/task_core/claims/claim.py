@@ -1,0 +1,232 @@
+"""A claim on a task, and what it forbids (AG-11, AG-15)."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Final, NamedTuple, Self
+
+from pydantic import JsonValue
+
+from task_core.errors import InvalidArguments, TaskError, echo
+from task_core.history.changes import BOARD, COMMAND_LINE, OUTSIDE, Change, JsonObject, Step
+from task_core.models import format_timestamp, from_microseconds
+
+__all__ = ["Agent", "Claim", "ClaimLost", "Claims", "NotClaimed", "TaskClaimed", "check_changes", "describe"]
+
+_PEOPLE: Final = frozenset({BOARD, COMMAND_LINE, OUTSIDE})
+"""The authors of changes that no claim forbids."""
+
+
+_MAX_CLAIMS: Final = 100
+"""Claims of one agent."""
+
+
+class Agent(NamedTuple):
+    """Who calls: the agent with a name of its own, or with none, in one process or in any."""
+
+    process: str
+    """the session of its process; nothing if it has no process of its own, as over HTTP"""
+    name: str = ""
+    number: int = 0
+    """that of the claim in whose name it calls, if it says so"""
+
+    def holds(self, claim: "Claim") -> bool:
+        """Return whether this agent has made the claim."""
+        return (self.process, self.name) == (claim.process, claim.agent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A claim of one agent on one task, and on everything below it."""
+
+    task: str
+    since: int
+    """microseconds since 1970; rises from claim to claim of a list"""
+    agent: str = ""
+    """the name that the agent chose"""
+    by: str = ""
+    """the client, as a label"""
+    process: str = ""
+    """the session of the agent's process, or nothing, as in ``Agent``"""
+    note: str = ""
+    until: int = 0
+    """microseconds since 1970, when others may take the task; 0: as long as the process lives"""
+    kept_by: str = ""
+    """the session whose file has it"""
+    is_ended: bool = False
+    """true if its process has ended: anybody may take the task"""
+    news: str = ""
+    """the last change that a person made to the task: author, tool and number"""
+
+    @property
+    def token(self) -> str:
+        """The name of this very claim, which no later one has (AG-14)."""
+        return f"{self.agent}#{self.since}"
+
+    @property
+    def holder(self) -> str:
+        """A label for who holds it."""
+        return self.agent or self.by or "another agent"
+
+    def is_living(self, now: int) -> bool:
+        """Return whether it keeps others out at a moment, in microseconds since 1970."""
+        return not self.is_ended and (not self.until or now < self.until)
+
+    def to_json(self) -> JsonObject:
+        """Return what is kept of it."""
+        return {name: value for name, value in vars(self).items() if value and name != "kept_by"}
+
+    @classmethod
+    def parse(cls, values: dict[str, Any], kept_by: str = "") -> Self:
+        """Return the claim that ``to_json`` gave, or raise ``TypeError``."""
+        return cls(**values, kept_by=kept_by)
+
+
+class TaskClaimed(TaskError):
+    """Another agent holds the task, or one above or below it."""
+
+    def __init__(self, claim: Claim, agent: Agent, *, wanted: str) -> None:
+        """``agent`` called, for the task ``wanted``."""
+        is_own_process = bool(claim.agent) and claim.process == agent.process
+        since, end = (f"{from_microseconds(moment):%Y-%m-%d %H:%M} UTC" for moment in (claim.since, claim.until))
+        until = f" until {end}, or longer if its agent calls" if claim.until else " for as long as its agent runs"
+        below = f", which has to do with '{echo(wanted)}'" if wanted != claim.task else ""
+        name = f" If you are '{echo(claim.agent)}', give that as 'agent'." if is_own_process else ""
+        super().__init__(
+            f"'{echo(claim.holder)}' has claimed '{echo(claim.task)}'{below}, since {since},{until}, so nothing was "
+            f"changed.{name} Work on another task.",
+            describe(claim),
+        )
+
+
+class NotClaimed(TaskError):
+    """The agent does not hold the task."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(
+            f"You hold no claim on '{echo(task_id)}', so there is nothing to release.", {"id": echo(task_id)}
+        )
+
+
+class ClaimLost(TaskError):
+    """The claim in whose name the call was made has ended."""
+
+    def __init__(self, agent: Agent) -> None:
+        token = f"{agent.name}#{agent.number}"
+        super().__init__(
+            f"The claim '{echo(token)}' has ended, so nothing was changed: its task was finished, removed, released or "
+            "taken over. Read the task, and claim it again if it is open.",
+            {"token": echo(token)},
+        )
+
+
+def describe(claim: Claim) -> JsonObject:
+    """Return a claim as tools and errors show it."""
+    shown: dict[str, JsonValue] = {"task": claim.task, "agent": claim.holder}
+    shown["since"] = format_timestamp(from_microseconds(claim.since))
+    if claim.until:
+        shown["until"] = format_timestamp(from_microseconds(claim.until))
+    if claim.is_ended:
+        shown["ended"] = True
+    return shown | ({"note": claim.note} if claim.note else {})
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims on open tasks as one agent finds them at one moment; ``find_above`` is as in ``check_changes``."""
+
+    claims: Sequence[Claim]
+    agent: Agent
+    now: int
+    """microseconds since 1970"""
+    find_above: Callable[[str], Iterable[str]]
+
+    def find_others(self, task_id: str) -> list[Claim]:
+        """Return the living claims of other agents that have to do with a task: on it, above it or below it."""
+        return [it for it in self._related(task_id) if it.is_living(self.now) and not self.agent.holds(it)]
+
+    def find_own(self, task_id: str) -> Claim | None:
+        """Return the living claim of the agent on exactly this task, if it has one."""
+        found = (it for it in self.claims if it.task == task_id and it.is_living(self.now) and self.agent.holds(it))
+        return next(found, None)
+
+    def take(self, new: Claim, *, is_forced: bool) -> list[Claim]:
+        """Return the claims with a ``new`` one of the agent, which replaces those that have to do with its task.
+
+        Raises:
+            TaskClaimed: another agent holds the task, or one above or below it, and the claim is not forced.
+            InvalidArguments: the agent has too many claims, or takes one over without saying why.
+        """
+        others = self.find_others(new.task)
+        if others and not is_forced:
+            raise TaskClaimed(others[0], self.agent, wanted=new.task)
+        if others and not new.note:
+            raise InvalidArguments([("note", f"say why you take the task over from '{echo(others[0].holder)}'")])
+        if sum(map(self.agent.holds, self.claims)) >= _MAX_CLAIMS:
+            raise InvalidArguments([("id", f"release a task first: you hold {_MAX_CLAIMS}")])
+        gone = [*others, *(it for it in self._related(new.task) if not it.is_living(self.now))]
+        return [*(it for it in self.claims if it not in gone and it.since != new.since), new]
+
+    def release(self, task_id: str) -> list[Claim]:
+        """Return the claims without that of the agent on this task.
+
+        Raises:
+            TaskClaimed: another agent holds it.
+            NotClaimed: nobody does.
+        """
+        own = self.find_own(task_id)
+        if own is None:
+            for claim in self.find_others(task_id):
+                raise TaskClaimed(claim, self.agent, wanted=task_id)
+            raise NotClaimed(task_id)
+        return [it for it in self.claims if it is not own]
+
+    def find_free(self, tasks: Iterable[str]) -> str | None:
+        """Return the first task that nobody holds: one whose agent is gone, else the first of ``tasks``."""
+        ended = [it.task for it in self.claims if not it.is_living(self.now)]
+        is_free = lambda name: not any(it.is_living(self.now) for it in self._related(name))  # noqa: E731
+        return next(filter(is_free, chain(ended, tasks)), None)
+
+    def _related(self, task_id: str) -> list[Claim]:
+        above = {task_id, *self.find_above(task_id)}
+        return [it for it in self.claims if it.task in above or task_id in self.find_above(it.task)]
+
+
+def check_changes(
+    changes: Iterable[Change],
+    claims: Sequence[Claim],
+    agent: Agent,
+    now: int,
+    find_above: Callable[[str], Iterable[str]],
+) -> list[Claim]:
+    """Return the claims as they are after these changes, with the news for those whose tasks people have changed.
+
+    ``find_above`` returns the ids of the tasks above one, or nothing for one that is gone.
+
+    Raises:
+        TaskClaimed: another agent holds a task that was changed, or one above it.
+        ClaimLost: the claim in whose name the agent calls has ended.
+    """
+    after = [*claims]
+    for change in changes:
+        is_person = change.by in _PEOPLE
+        if not is_person and agent.number and not any(agent.holds(it) and it.since == agent.number for it in claims):
+            raise ClaimLost(agent)
+        touched = {name: step.id for step in change.steps for name in _touched(step, find_above)}
+        for place, claim in enumerate(after):
+            if claim.task not in touched or not claim.is_living(now) or (not is_person and agent.holds(claim)):
+                continue
+            if not is_person:
+                raise TaskClaimed(claim, agent, wanted=touched[claim.task])
+            after[place] = replace(claim, news=f"{change.by}, {change.tool}, {change.number}")
+    return after
+
+
+def _touched(step: Step, find_above: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """Yield the ids of the task of a step and of those above it, before and after."""
+    yield step.id
+    yield from find_above(step.id)
+    for place in (step.left, step.reached):
+        if place and place.parent:
+            yield place.parent
+            yield from find_above(place.parent)

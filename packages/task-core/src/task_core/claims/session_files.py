@@ -1,0 +1,138 @@
+"""Claims in files beside a store: each process that claims has one, which a kernel lock holds while it lives (AG-12).
+
+``NAME.sessions/ID.json`` lists the claims of a session, and its process holds the lock of ``ID.lock``. Whoever can lock
+that file knows that the process has ended; the next writer moves its claims to ``ended.json``. Files are written while
+the store is locked, and replaced as a whole, also by others: a claim can be taken over.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from pydantic_core import to_json
+
+from task_core.claims.claim import Claim
+from task_core.durable import replace_file
+from task_core.errors import StoreWriteFailed
+from task_core.files import FileIdentity, ProcessLock, Wait, describe, identify, is_locked, read_file
+
+__all__ = ["SESSIONS_SUFFIX", "SessionFiles"]
+
+SESSIONS_SUFFIX: Final = ".sessions"
+"""The suffix to the name of the store."""
+
+_ENDED: Final = "ended"
+"""The session that stands for all that have ended."""
+
+_MAX_ENDED: Final = 100
+"""Claims of ended sessions that are kept, the last ones."""
+
+_LOCK_SECONDS: Final = 5.0
+"""Seconds for a lock that nobody else has, except for a moment to find out whether it is held."""
+
+
+class SessionFiles:
+    """The claims on the tasks of one list in the store at ``path``; ``list_name`` tells lists in one file apart."""
+
+    def __init__(self, path: Path, list_name: str = "") -> None:
+        self.session = secrets.token_hex(8)
+        """the name of this process's session"""
+        self._path = path
+        self._start = f"{sha256(list_name.encode()).hexdigest()[:8]}-" if list_name else ""
+        self._lock: ProcessLock | None = None
+        self._seen: FileIdentity | None = None
+
+    def read(self) -> list[Claim]:
+        """Return the claims of all sessions, oldest first; those of sessions that have ended say so."""
+        found = {claim.since: claim for name in self._sessions() for claim in self._read(name)}
+        return [found[since] for since in sorted(found)]
+
+    def write(self, claims: Sequence[Claim]) -> None:
+        """Make ``claims`` all that there are; the caller holds the lock of the store.
+
+        It raises ``StoreWriteFailed`` if a file cannot be written.
+        """
+        # Those that have ended come first, so that a crash leaves them twice rather than nowhere.
+        files: dict[str, list[Claim]] = {_ENDED: [claim for claim in claims if claim.is_ended][-_MAX_ENDED:]}
+        for claim in claims:
+            if not claim.is_ended:
+                files.setdefault(claim.kept_by, []).append(claim)
+        try:
+            for name in dict.fromkeys([*files, *self._sessions()]):
+                self._write(name, files.get(name, []))
+        except OSError as error:
+            raise StoreWriteFailed(f"{self._path.name}{SESSIONS_SUFFIX}", describe(error)) from error
+
+    def is_news(self) -> bool:
+        """Return whether another process has changed the claims of this one since they were read or written here."""
+        return self._lock is not None and self._identify() != self._seen
+
+    def close(self) -> None:
+        """End the session; what it still claims can be taken by anybody."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            with suppress(OSError):
+                if not self._read(self.session):
+                    self._remove(self.session)
+            lock.release()
+
+    @property
+    def _folder(self) -> str:
+        return f"{os.path.realpath(self._path)}{SESSIONS_SUFFIX}"
+
+    def _file(self, name: str, suffix: str = ".json") -> Path:
+        return Path(self._folder, f"{self._start}{name}{suffix}")
+
+    def _identify(self) -> FileIdentity | None:
+        return identify(self._file(self.session))
+
+    def _sessions(self) -> Iterator[str]:
+        """Yield the names of the sessions that have a file."""
+        try:
+            with os.scandir(self._folder) as entries:
+                names = [entry.name for entry in entries]
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name in names:
+            if name.endswith(".json") and name.startswith(self._start) and (self._start or "-" not in name):
+                yield name.removeprefix(self._start).removesuffix(".json")
+
+    def _read(self, name: str) -> list[Claim]:
+        """Return the claims in a file; one that is gone or damaged has none."""
+        is_ended = name == _ENDED or (name != self.session and not is_locked(self._file(name, ".lock")))
+        try:
+            data, identity = read_file(self._file(name))
+            found = [Claim.parse(it, kept_by=name) for it in json.loads(data)["claims"]]
+        except (OSError, ValueError, TypeError, KeyError):
+            return []
+        if name == self.session:
+            self._seen = identity
+        return [replace(claim, is_ended=True, kept_by=_ENDED) for claim in found] if is_ended else found
+
+    def _write(self, name: str, claims: list[Claim]) -> None:
+        if not claims and name != self.session and not is_locked(self._file(name, ".lock")):
+            self._remove(name)
+        elif claims != self._read(name):
+            if name == self.session:
+                self._begin()
+            data = to_json({"process": os.getpid(), "claims": [claim.to_json() for claim in claims]}, indent=1)
+            replace_file(self._file(name), data + b"\n", fsync=False).close()
+            if name == self.session:
+                self._seen = self._identify()
+
+    def _begin(self) -> None:
+        """Hold the lock of this session until the process ends."""
+        if self._lock is None:
+            Path(self._folder).mkdir(0o700, exist_ok=True)
+            self._lock = ProcessLock(self._file(self.session, ".lock"))
+            self._lock.acquire(Wait(_LOCK_SECONDS))
+
+    def _remove(self, name: str) -> None:
+        for suffix in (".json", ".lock"):
+            self._file(name, suffix).unlink(missing_ok=True)

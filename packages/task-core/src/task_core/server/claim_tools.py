@@ -1,0 +1,73 @@
+"""The tools ``claim_task`` and ``release_task``: which agent works on what (AG-11)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from task_core.claims.claim import describe
+from task_core.errors import MAX_NAMED
+from task_core.fields import Arguments, PlainLine
+from task_core.server.app import TaskServer
+from task_core.server.overview import JsonObject
+from task_core.store.claiming import Claiming
+
+__all__ = ["ClaimAnswer", "ClaimTask", "ReleaseTask", "Released", "add_claim_tools"]
+
+
+class ClaimTask(Arguments):
+    """Arguments of ``claim_task``."""
+
+    id: Annotated[PlainLine | None, Field(description="Default: the first free task")] = None
+    note: PlainLine | None = None
+    force: Annotated[bool, Field(description="Take it over; say why in note")] = False
+
+
+class ClaimAnswer(BaseModel):
+    """The claim and its task, or the claims of others if nothing is free."""
+
+    claim: JsonObject | None = None
+    task: JsonObject | None = None
+    held: list[JsonObject] = []
+
+
+class ReleaseTask(Arguments):
+    """Arguments of ``release_task``."""
+
+    id: PlainLine
+
+
+class Released(BaseModel):
+    """The id of the task that was given up."""
+
+    released: str
+
+
+def add_claim_tools(
+    server: TaskServer, find: Callable[[Arguments], Claiming], *kinds: type[Arguments], is_camel_case: bool = False
+) -> None:
+    """Publish the tools over what claims the tasks for a call; other tools that change tasks get an ``agent``.
+
+    ``kinds`` are those of the arguments if the server has more than ``ClaimTask`` and ``ReleaseTask``. Names are in
+    camel case if the server's are.
+    """
+
+    def claim_task(arguments: ClaimTask) -> ClaimAnswer:
+        """Hold a task while you work on it: other agents cannot change it."""
+        found = find(arguments).claim(arguments.id or "", arguments.note or "", is_forced=arguments.force)
+        if found.claim is None:
+            return ClaimAnswer(held=[describe(claim) for claim in found.others][:MAX_NAMED])
+        return ClaimAnswer(claim={**describe(found.claim), "token": found.claim.token}, task=found.task)
+
+    def release_task(arguments: ReleaseTask) -> Released:
+        """Give up a claim."""
+        find(arguments).release(arguments.id)
+        return Released(released=arguments.id)
+
+    for tool, kind in zip((claim_task, release_task), kinds, strict=False):
+        tool.__annotations__["arguments"] = kind
+    if is_camel_case:
+        claim_task.__name__, release_task.__name__ = "claimTask", "releaseTask"
+    server.tool(title="Claim task", whole=True)(claim_task)
+    server.tool(title="Release task")(release_task)
+    server.name_agents()

@@ -1,0 +1,143 @@
+"""The claims on the tasks of a store: who holds what, and what that forbids in each transaction (AG-11 to AG-16)."""
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pydantic_core import to_json
+
+from task_core.claims.claim import Agent, Claim, check_changes
+from task_core.claims.session_files import SessionFiles
+from task_core.errors import echo
+from task_core.history.changes import current_origin
+from task_core.store.collection import Collection
+from task_core.store.transaction import Transaction
+from task_core.warning_list import WarningList
+
+__all__ = ["CLAIM_SECONDS", "ClaimRegister"]
+
+CLAIM_SECONDS: Final = 900.0
+"""Seconds after which the claim of an agent without a process of its own ends, unless it calls again (AG-14)."""
+
+_RENEWED: Final = 0.1
+"""The part of that time after which a call renews the claim."""
+
+
+class ClaimRegister:
+    """The claims of one list: in session files, or else with the list in its database."""
+
+    def __init__(
+        self,
+        warnings: WarningList,
+        files: SessionFiles | None = None,
+        *,
+        seconds: float = CLAIM_SECONDS,
+        is_shared: bool = False,
+    ) -> None:
+        """Agents have ``seconds`` until a claim ends that no process holds: all if ``is_shared`` between machines."""
+        self._warnings = warnings
+        self._files = files
+        self._session = files.session if files else secrets.token_hex(8)
+        self._microseconds = int(seconds * 1_000_000)
+        self._is_shared = is_shared
+        self._own: dict[int, Claim] = {}
+        """the claims that agents of this process have made and not given up, by their numbers"""
+
+    @property
+    def agent(self) -> Agent:
+        """The agent of this call."""
+        origin = current_origin()
+        name, _, number = origin.agent.partition("#")
+        return Agent("" if origin.is_remote else self._session, name, int(number or 0))
+
+    def find(self, records: Collection[Any], now: Callable[[], int]) -> list[Claim]:
+        """Return the claims on open tasks, the oldest first; those whose agent is gone say so.
+
+        ``now`` returns the present moment in microseconds since 1970.
+        """
+        return [claim for claim in self._read(records, now) if _is_open(records, claim.task)]
+
+    def find_kept(self) -> set[str]:
+        """Return the tasks that session files name, of agents that are gone too."""
+        return {claim.task for claim in self._files.read()} if self._files else set()
+
+    def observe(self, records: Collection[Any], now: Callable[[], int]) -> None:
+        """Report what others have done to the claims of this process, if they may have."""
+        if self._own and (self._files is None or self._files.is_news()):
+            self._report(self.find(records, now))
+
+    def begin(self, work: Transaction[Any], now: Callable[[], int]) -> list[Claim]:
+        """Let ``work`` have the claims on open tasks, and return all that are kept."""
+        kept = self._read(work, now)
+        work.claims = [claim for claim in kept if _is_open(work, claim.task)]
+        self._report(work.claims)
+        return kept
+
+    def end(self, work: Transaction[Any], kept: list[Claim], now: Callable[[], int]) -> None:
+        """Check what ``work`` has changed, and keep its claims if they are not those that are ``kept``.
+
+        It raises what ``check_changes`` does, and ``StoreWriteFailed``.
+        """
+        agent = self.agent
+        if work.claims or agent.number:
+            work.claims = self._renew(check_changes(work.history, work.claims, agent, now(), work.above), agent, now())
+        self._own = {number: claim for number, claim in self._own.items() if _is_open(work, claim.task)}
+        if work.claims != kept:
+            self._own |= {it.since: it for it in work.claims if it.process == self._session and not it.is_ended}
+            if self._files:
+                self._files.write(work.claims)
+            else:
+                work.kept_claims = to_json([claim.to_json() for claim in work.claims]).decode()
+
+    def make(self, task: str, note: str, now: int, claims: Sequence[Claim]) -> Claim:
+        """Return a new claim of the agent that calls."""
+        origin, agent = current_origin(), self.agent
+        since = max([now, *(claim.since + 1 for claim in claims)])
+        until = now + self._microseconds if self._is_shared or origin.is_remote else 0
+        values = {"agent": agent.name, "by": origin.by, "process": agent.process, "note": note, "until": until}
+        return Claim(task=task, since=since, kept_by=self._session if self._files else "", **values)
+
+    def close(self) -> None:
+        """End the session of this process."""
+        if self._files:
+            self._files.close()
+
+    def _read(self, records: Collection[Any], now: Callable[[], int]) -> list[Claim]:
+        if self._files:
+            found = self._files.read()
+        else:
+            found = [] if records.kept_claims == "[]" else [Claim.parse(it) for it in json.loads(records.kept_claims)]
+        if any(claim.until for claim in found):
+            moment = now()
+            return [replace(claim, is_ended=True) if 0 < claim.until <= moment else claim for claim in found]
+        return found
+
+    def _renew(self, claims: list[Claim], agent: Agent, now: int) -> list[Claim]:
+        """Return ``claims`` with a later end for those of the agent that calls."""
+        until = now + self._microseconds
+        late = until - int(self._microseconds * _RENEWED)
+        return [replace(it, until=until) if 0 < it.until < late and agent.holds(it) else it for it in claims]
+
+    def _report(self, claims: Iterable[Claim]) -> None:
+        present = {claim.since: claim for claim in claims}
+        for number, claim in [*self._own.items()]:
+            now = present.get(number)
+            if now is None or now.is_ended:
+                del self._own[number]
+                why = "it was finished, removed or taken over" if now is None else "its time is over"
+                self._warnings.add(f"claim {number}", f"The claim of {_name(claim)} has ended: {why}.")
+            elif now.news:
+                who, what, _ = now.news.rsplit(", ", 2)
+                message = f"{who} changed {_name(claim)} ({what}), which is claimed here: read it before you go on."
+                self._warnings.add(f"claim {number} {now.news}", message)
+
+
+def _is_open(records: Collection[Any], task_id: str) -> bool:
+    return task_id in records and records.get(task_id).columns.state not in records.kind.closed
+
+
+def _name(claim: Claim) -> str:
+    by = f" by '{echo(claim.agent)}'" if claim.agent else ""
+    return f"'{echo(claim.task)}'{by}"

@@ -1,0 +1,78 @@
+"""Claiming and releasing the tasks of a store (AG-11)."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Generic, NamedTuple, Protocol
+
+from task_core.claims.claim import Claim, Claims
+from task_core.errors import InvalidTransition
+from task_core.history.changes import JsonObject, Step
+from task_core.models import RecordT
+from task_core.store.store import Store
+from task_core.store.transaction import Transaction
+from task_core.store.view import StoreView
+
+__all__ = ["Claimed", "Claiming", "StoreClaiming"]
+
+
+class Claimed(NamedTuple):
+    """What came of claiming a task: the claim and the task, or nothing and the claims of others."""
+
+    claim: Claim | None = None
+    task: JsonObject | None = None
+    others: Iterable[Claim] = ()
+
+
+class Claiming(Protocol):
+    """Claims the tasks of a list for the agent that calls."""
+
+    def claim(self, task_id: str, note: str, *, is_forced: bool) -> Claimed:
+        """Claim a task, or without an id the first that can be worked on and that nobody holds.
+
+        It raises what ``Claims.take`` does, and ``TaskNotFound`` and ``InvalidTransition`` for a task that is finished.
+        """
+
+    def release(self, task_id: str) -> None:
+        """Give up a claim, or raise what ``Claims.release`` does."""
+
+
+class StoreClaiming(Generic[RecordT]):
+    """Claims the tasks of a store, in the order of work of its ``view``."""
+
+    def __init__(
+        self,
+        store: Store[RecordT],
+        view: StoreView[RecordT],
+        transaction: Callable[[], AbstractContextManager[Transaction[RecordT]]] | None = None,
+    ) -> None:
+        """Claim in a ``transaction`` of the server, if it has its own."""
+        self._store = store
+        self._view = view
+        self._transaction = transaction or store.transaction
+
+    def claim(self, task_id: str, note: str, *, is_forced: bool) -> Claimed:
+        """Claim a task, as ``Claiming`` says."""
+        with self._transaction() as work:
+            claims = self._find(work)
+            chosen = task_id or claims.find_free(self._view.startable(work, len(work.claims) + 1))
+            if not chosen:
+                return Claimed(others=[it for it in work.claims if it.is_living(claims.now)])
+            state = work.get(chosen).columns.state
+            if state in work.kind.closed:
+                raise InvalidTransition(state, "claimed", (), "It is finished: claim another one.")
+            claim = claims.find_own(chosen)
+            if claim is None or (note and note != claim.note):
+                claim = self._store.claims.make(chosen, note, claims.now, work.claims)
+                for other in claims.find_others(chosen):
+                    after = {"agent": claim.holder, "note": note}
+                    work.note_claim(Step(other.task, "claimed", {"agent": other.holder}, after))
+                work.claims = claims.take(claim, is_forced=is_forced)
+            return Claimed(claim, self._view.render(work, chosen))
+
+    def release(self, task_id: str) -> None:
+        """Give up a claim, as ``Claiming`` says."""
+        with self._transaction() as work:
+            work.claims = self._find(work).release(task_id)
+
+    def _find(self, work: Transaction[RecordT]) -> Claims:
+        return Claims(work.claims, self._store.claims.agent, self._store.now(work), work.above)
