@@ -9,9 +9,11 @@ from typing import Any, Final, Self
 from pydantic import JsonValue
 from typing_extensions import override
 
+from task_core.claims.claim import Claim
 from task_core.document_file import DocumentFormat, Rewritten
 from task_core.document_file.source import Source
 from task_core.files import ProcessLock
+from task_core.history.changes import Step
 from taskmaster_mcp.project.json_text import DEFAULT, Layout, change_text, detect_layout, split_members
 from taskmaster_mcp.project.lock import ProjectLock
 
@@ -87,6 +89,10 @@ class TagDocument:
     """the state of the file when a transaction began"""
     changed: frozenset[str] = field(default=frozenset(), compare=False)
     """the members that a transaction has changed; none, as only one that begins is asked"""
+    claims: list[Claim] = field(default_factory=list, compare=False)
+    """the claims on open tasks in a transaction, each on ``TAG:ID``"""
+    taken: list[Step] = field(default_factory=list, compare=False)
+    """the claims that a transaction has taken over, for the history"""
 
     def __len__(self) -> int:
         return len(self.members)

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from task_core import errors
+from task_core.claims.claim import ClaimLost, NotClaimed, TaskClaimed
 from task_core.errors import TaskError
 from task_core.server.faults import AnswerForm, render_error
 from task_core.store.undo import ChangeNotFound, NotUndone
@@ -25,8 +26,11 @@ REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
     errors.StoreUnreadable: (CORE, "STORE_UNREADABLE"),
     errors.StoreWriteFailed: (CORE, "STORE_WRITE_FAILED"),
     ChangeNotFound: (CORE, "CHANGE_NOT_FOUND"),
+    ClaimLost: (CORE, "CLAIM_LOST"),
+    NotClaimed: (CORE, "NOT_CLAIMED"),
     NotUndone: (CORE, "NOT_UNDONE"),
     SubtaskNotFound: (CORE, "SUBTASK_NOT_FOUND"),
+    TaskClaimed: (CORE, "TASK_CLAIMED"),
     errors.TaskNotFound: (CORE, "TASK_NOT_FOUND"),
     errors.UnknownPrompt: (INPUT, ""),
     errors.UnknownTool: (INPUT, "UNKNOWN_TOOL"),

@@ -7,7 +7,6 @@ from typing import Final
 
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.brief_tool import add_brief_tool
 from task_core.server.client_roots import ClientRoots
 from task_core.server.resources import TaskResources
 from task_core.warning_list import WarningList
@@ -18,7 +17,7 @@ from taskmaster_mcp.prompts import PROMPTS
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.tools.all_set import FURTHER_TOOLS
 from taskmaster_mcp.tools.core_set import CORE_TOOLS
-from taskmaster_mcp.tools.history_tools import add_project_history
+from taskmaster_mcp.tools.extra_set import add_extra_set
 from taskmaster_mcp.tools.toolbox import publish_tool
 from taskmaster_mcp.toolsets import ALIASES, name_sets
 from taskmaster_mcp.view import TaskmasterView
@@ -58,11 +57,8 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
         if name in offered:
             server.alias(alias, name)
     server.find_history = lambda: ProjectHistory(Target(registry))
-    if "history" in settings.extra_tools:
-        add_project_history(server, registry)
     view = TaskmasterView(registry)
-    if "brief" in settings.extra_tools:
-        add_brief_tool(server, lambda: view, clock)
+    add_extra_set(server, settings.extra_tools, registry, view, clock)
     shown = TaskResources(
         view.store, view.list_short, view.task_without_scores, view.summarize, view.ids, list_tool="get_tasks"
     )

@@ -29,7 +29,7 @@ class TaskmasterSettings(StoreServerSettings):
     task_store: ClassVar[None] = None  # pyrefly: ignore  # this is a field no longer
     task_tenant: ClassVar[str] = ""  # pyrefly: ignore  # nor is this
 
-    extra_sets = ("history", "brief")
+    extra_sets = ("history", "brief", "claims")
     task_extra_tools: str | None = Field(
         default=None,
         description="Tools to offer beside those of the server: history (task_history, undo_change), brief, both by "

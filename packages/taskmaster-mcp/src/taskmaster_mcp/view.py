@@ -5,10 +5,12 @@ The usual project is the one for calls that name none.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pydantic import JsonValue
 
+from task_core.claims.claim import Claim
 from task_core.errors import TaskError
 from task_core.history.changes import Change
 from task_core.models import utc_now
@@ -94,6 +96,13 @@ class TaskmasterView:
     def changes(self, task_id: str = "", *, limit: int) -> list[Change]:
         """Return the last changes of one task or of all, newest first."""
         return ProjectHistory(Target(self._registry)).changes(task_id, limit=limit)
+
+    def claims(self) -> list[Claim]:
+        """Return the claims on open tasks of the tag, the oldest first."""
+        target = Target(self._registry)
+        start = f"{target.tag}:"
+        found = target.project.store.find_claims()
+        return [replace(it, task=it.task.removeprefix(start)) for it in found if it.task.startswith(start)]
 
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks, and of which tag is shown."""

@@ -11,7 +11,7 @@ from task_core.errors import InvalidArguments, TaskError, echo
 from task_core.history.changes import BOARD, COMMAND_LINE, OUTSIDE, Change, JsonObject, Step
 from task_core.models import format_timestamp, from_microseconds
 
-__all__ = ["Agent", "Claim", "ClaimLost", "Claims", "NotClaimed", "TaskClaimed", "check_changes", "describe"]
+__all__ = ["Agent", "Claim", "ClaimLost", "Claims", "NotClaimed", "Taken", "TaskClaimed", "check_changes", "describe"]
 
 _PEOPLE: Final = frozenset({BOARD, COMMAND_LINE, OUTSIDE})
 """The authors of changes that no claim forbids."""
@@ -131,6 +131,13 @@ def describe(claim: Claim) -> JsonObject:
     return shown | ({"note": claim.note} if claim.note else {})
 
 
+class Taken(NamedTuple):
+    """The claims once one is made, and for the history those that it has taken over."""
+
+    claims: list[Claim]
+    steps: list[Step]
+
+
 @dataclass(frozen=True)
 class Claims:
     """The claims on open tasks as one agent finds them at one moment; ``find_above`` is as in ``check_changes``."""
@@ -150,7 +157,7 @@ class Claims:
         found = (it for it in self.claims if it.task == task_id and it.is_living(self.now) and self.agent.holds(it))
         return next(found, None)
 
-    def take(self, new: Claim, *, is_forced: bool) -> list[Claim]:
+    def take(self, new: Claim, *, is_forced: bool) -> Taken:
         """Return the claims with a ``new`` one of the agent, which replaces those that have to do with its task.
 
         Raises:
@@ -162,10 +169,13 @@ class Claims:
             raise TaskClaimed(others[0], self.agent, wanted=new.task)
         if others and not new.note:
             raise InvalidArguments([("note", f"say why you take the task over from '{echo(others[0].holder)}'")])
-        if sum(map(self.agent.holds, self.claims)) >= _MAX_CLAIMS:
-            raise InvalidArguments([("id", f"release a task first: you hold {_MAX_CLAIMS}")])
-        gone = [*others, *(it for it in self._related(new.task) if not it.is_living(self.now))]
-        return [*(it for it in self.claims if it not in gone and it.since != new.since), new]
+        own = [it for it in self.claims if self.agent.holds(it)]
+        if len(own) >= _MAX_CLAIMS:
+            raise InvalidArguments([("id", f"release a task first: you hold {len(own)}")])
+        gone = [*others, *(it for it in self._related(new.task) if not it.is_living(self.now) or it in own)]
+        after: JsonObject = {"agent": new.holder, "note": new.note}
+        steps = [Step(it.task, "claimed", {"agent": it.holder}, after) for it in others]
+        return Taken([*(it for it in self.claims if it not in gone), new], steps)
 
     def release(self, task_id: str) -> list[Claim]:
         """Return the claims without that of the agent on this task.

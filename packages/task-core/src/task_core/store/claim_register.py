@@ -4,25 +4,47 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, Protocol
 
 from pydantic_core import to_json
 
 from task_core.claims.claim import Agent, Claim, check_changes
 from task_core.claims.session_files import SessionFiles
 from task_core.errors import echo
-from task_core.history.changes import current_origin
-from task_core.store.collection import Collection
-from task_core.store.transaction import Transaction
+from task_core.history.changes import Change, current_origin
 from task_core.warning_list import WarningList
 
-__all__ = ["CLAIM_SECONDS", "ClaimRegister"]
+__all__ = ["CLAIM_SECONDS", "ChangedTasks", "ClaimRegister", "ClaimedTasks"]
 
 CLAIM_SECONDS: Final = 900.0
 """Seconds after which the claim of an agent without a process of its own ends, unless it calls again (AG-14)."""
 
 _RENEWED: Final = 0.1
 """The part of that time after which a call renews the claim."""
+
+
+class ClaimedTasks(Protocol):
+    """The tasks that claims are on."""
+
+    @property
+    def kept_claims(self) -> str:
+        """The claims that are kept with the list, as JSON."""
+
+    def is_open(self, task_id: str) -> bool:
+        """Return whether there is a task with this id on which work is left."""
+
+
+class ChangedTasks(ClaimedTasks, Protocol):
+    """A transaction on such tasks."""
+
+    claims: list[Claim]
+    history: list[Change]
+
+    def above(self, task_id: str) -> Iterable[str]:
+        """Return the ids of the tasks above one, or nothing for one that is gone."""
+
+    def keep_claims(self, text: str) -> None:
+        """Keep claims with the list, as JSON."""
 
 
 class ClaimRegister:
@@ -52,30 +74,30 @@ class ClaimRegister:
         name, _, number = origin.agent.partition("#")
         return Agent("" if origin.is_remote else self._session, name, int(number or 0))
 
-    def find(self, records: Collection[Any], now: Callable[[], int]) -> list[Claim]:
+    def find(self, tasks: ClaimedTasks, now: Callable[[], int]) -> list[Claim]:
         """Return the claims on open tasks, the oldest first; those whose agent is gone say so.
 
         ``now`` returns the present moment in microseconds since 1970.
         """
-        return [claim for claim in self._read(records, now) if _is_open(records, claim.task)]
+        return [claim for claim in self._read(tasks, now) if tasks.is_open(claim.task)]
 
     def find_kept(self) -> set[str]:
         """Return the tasks that session files name, of agents that are gone too."""
         return {claim.task for claim in self._files.read()} if self._files else set()
 
-    def observe(self, records: Collection[Any], now: Callable[[], int]) -> None:
+    def observe(self, tasks: ClaimedTasks, now: Callable[[], int]) -> None:
         """Report what others have done to the claims of this process, if they may have."""
         if self._own and (self._files is None or self._files.is_news()):
-            self._report(self.find(records, now))
+            self._report(self.find(tasks, now))
 
-    def begin(self, work: Transaction[Any], now: Callable[[], int]) -> list[Claim]:
+    def begin(self, work: ChangedTasks, now: Callable[[], int]) -> list[Claim]:
         """Let ``work`` have the claims on open tasks, and return all that are kept."""
         kept = self._read(work, now)
-        work.claims = [claim for claim in kept if _is_open(work, claim.task)]
+        work.claims = [claim for claim in kept if work.is_open(claim.task)]
         self._report(work.claims)
         return kept
 
-    def end(self, work: Transaction[Any], kept: list[Claim], now: Callable[[], int]) -> None:
+    def end(self, work: ChangedTasks, kept: list[Claim], now: Callable[[], int]) -> None:
         """Check what ``work`` has changed, and keep its claims if they are not those that are ``kept``.
 
         It raises what ``check_changes`` does, and ``StoreWriteFailed``.
@@ -83,13 +105,13 @@ class ClaimRegister:
         agent = self.agent
         if work.claims or agent.number:
             work.claims = self._renew(check_changes(work.history, work.claims, agent, now(), work.above), agent, now())
-        self._own = {number: claim for number, claim in self._own.items() if _is_open(work, claim.task)}
+        self._own = {number: claim for number, claim in self._own.items() if work.is_open(claim.task)}
         if work.claims != kept:
             self._own |= {it.since: it for it in work.claims if it.process == self._session and not it.is_ended}
             if self._files:
                 self._files.write(work.claims)
             else:
-                work.kept_claims = to_json([claim.to_json() for claim in work.claims]).decode()
+                work.keep_claims(to_json([claim.to_json() for claim in work.claims]).decode())
 
     def make(self, task: str, note: str, now: int, claims: Sequence[Claim]) -> Claim:
         """Return a new claim of the agent that calls."""
@@ -104,11 +126,11 @@ class ClaimRegister:
         if self._files:
             self._files.close()
 
-    def _read(self, records: Collection[Any], now: Callable[[], int]) -> list[Claim]:
+    def _read(self, tasks: ClaimedTasks, now: Callable[[], int]) -> list[Claim]:
         if self._files:
             found = self._files.read()
         else:
-            found = [] if records.kept_claims == "[]" else [Claim.parse(it) for it in json.loads(records.kept_claims)]
+            found = [] if tasks.kept_claims == "[]" else [Claim.parse(it) for it in json.loads(tasks.kept_claims)]
         if any(claim.until for claim in found):
             moment = now()
             return [replace(claim, is_ended=True) if 0 < claim.until <= moment else claim for claim in found]
@@ -132,10 +154,6 @@ class ClaimRegister:
                 who, what, _ = now.news.rsplit(", ", 2)
                 message = f"{who} changed {_name(claim)} ({what}), which is claimed here: read it before you go on."
                 self._warnings.add(f"claim {number} {now.news}", message)
-
-
-def _is_open(records: Collection[Any], task_id: str) -> bool:
-    return task_id in records and records.get(task_id).columns.state not in records.kind.closed
 
 
 def _name(claim: Claim) -> str:

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, Protocol
 
 from task_core.claims.claim import Claim, Claims
 from task_core.errors import InvalidTransition
-from task_core.history.changes import JsonObject, Step
+from task_core.history.changes import JsonObject
 from task_core.models import RecordT
 from task_core.store.store import Store
 from task_core.store.transaction import Transaction
@@ -63,10 +63,9 @@ class StoreClaiming(Generic[RecordT]):
             claim = claims.find_own(chosen)
             if claim is None or (note and note != claim.note):
                 claim = self._store.claims.make(chosen, note, claims.now, work.claims)
-                for other in claims.find_others(chosen):
-                    after = {"agent": claim.holder, "note": note}
-                    work.note_claim(Step(other.task, "claimed", {"agent": other.holder}, after))
-                work.claims = claims.take(claim, is_forced=is_forced)
+                work.claims, steps = claims.take(claim, is_forced=is_forced)
+                for step in steps:
+                    work.note_claim(step)
             return Claimed(claim, self._view.render(work, chosen))
 
     def release(self, task_id: str) -> None:

@@ -135,6 +135,10 @@ class Collection(Generic[RecordT]):
             self._absent.add(record_id)
         return is_there
 
+    def is_open(self, record_id: str) -> bool:
+        """Return whether there is a record with this id on which work is left."""
+        return record_id in self and self.get(record_id).columns.state not in self.kind.closed
+
     def __len__(self) -> int:
         return self._list.number
 

@@ -177,18 +177,13 @@ class Transaction(Collection[RecordT]):
         self.run(SQL.SAVE_LIST, **{name: getattr(self._list, name) for name in LIST_VALUES})
         return self._list
 
-    @property
-    def kept_claims(self) -> str:
-        """The claims that are kept with the list, as JSON."""
-        return self._list.claims
-
-    @kept_claims.setter
-    def kept_claims(self, text: str) -> None:
+    def keep_claims(self, text: str) -> None:
+        """Keep claims with the list, as JSON."""
         self._list = replace(self._list, claims=text)
 
-    def above(self, record_id: str) -> list[str]:
+    def above(self, task_id: str) -> list[str]:
         """Return the ids of the records above one, the root first; none if it is gone."""
-        return [it.id for it in self.ancestors(record_id)] if self.kind.is_tree and record_id in self else []
+        return [it.id for it in self.ancestors(task_id)] if self.kind.is_tree and task_id in self else []
 
     def note_claim(self, step: Step) -> None:
         """Let the history have that a claim was taken over."""

@@ -82,6 +82,7 @@ class ProjectRegistry:
             fsync=settings.task_fsync,
             lock_seconds=settings.task_lock_timeout,
             history_days=settings.task_history_days,
+            claim_seconds=settings.task_claim_seconds,
         )
         project = Project(ProjectFiles(root, fsync=settings.task_fsync), path, store, self.warnings, self.clock)
         self._in_use.add(project)

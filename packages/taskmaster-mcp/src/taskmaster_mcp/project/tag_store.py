@@ -2,22 +2,26 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from task_core.claims.claim import Claim
+from task_core.claims.session_files import SessionFiles
 from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import StoreLocked
 from task_core.files import Wait
-from task_core.history.changes import OUTSIDE, Change, Origin, current_origin
+from task_core.history.changes import OUTSIDE, Change, Origin, Step, current_origin
 from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, Record, microseconds
 from task_core.store.base import Changes, Kind
+from task_core.store.claim_register import CLAIM_SECONDS, ClaimRegister
 from task_core.warning_list import WarningList
 from taskmaster_mcp.codec import CODEC, TagDocument
+from taskmaster_mcp.project.claimed_tags import ClaimedTags
 from taskmaster_mcp.project.tag_history import compare
 
 __all__ = ["TagStore"]
@@ -40,8 +44,12 @@ class TagStore:
         fsync: bool = True,
         lock_seconds: float,
         history_days: float = 0,
+        claim_seconds: float = CLAIM_SECONDS,
     ) -> None:
-        """Wait at most ``lock_seconds`` for other transactions and other processes; 0 ``history_days`` keep none."""
+        """Wait at most ``lock_seconds`` for other transactions and other processes; 0 ``history_days`` keep none.
+
+        ``ClaimRegister`` describes ``claim_seconds``.
+        """
         self.check: Callable[[TagDocument], None] = lambda _: None
         """called when a transaction begins; an error that it raises ends it"""
         self._file = LockedFile(path, CODEC, warnings, clock, fsync=fsync)
@@ -49,6 +57,8 @@ class TagStore:
         self._clock = clock
         is_private = CODEC.is_private
         self.history = HistoryFile(self._file, warnings, clock, lambda: history_days, is_private=is_private)
+        self.claims = ClaimRegister(warnings, SessionFiles(path), seconds=claim_seconds)
+        """who holds which task"""
         self._turn = threading.Lock()
         self._document = TagDocument()
         self._id = secrets.token_hex(6)
@@ -63,7 +73,17 @@ class TagStore:
     def read(self) -> Iterator[TagDocument]:
         """Open a snapshot, which nobody changes."""
         self._file.refresh(self._take)
+        self.claims.observe(ClaimedTags(self._document, []), self.now)
         yield self._document
+
+    def find_claims(self) -> list[Claim]:
+        """Return the claims on open tasks, the oldest first; those whose agent is gone say so."""
+        with self.read() as document:
+            return self.claims.find(ClaimedTags(document, []), self.now)
+
+    def now(self) -> int:
+        """Return the present moment in microseconds since 1970."""
+        return microseconds(self._clock())
 
     @contextmanager
     def transaction(self) -> Iterator[TagDocument]:
@@ -74,14 +94,20 @@ class TagStore:
         try:
             self._file.begin(wait, self._take)
             try:
-                work = replace(self._document, members={**self._document.members}, token=self.token)
+                work = replace(
+                    self._document, members={**self._document.members}, token=self.token, claims=[], taken=[]
+                )
+                kept = self.claims.begin(ClaimedTags(work, []), self.now)
                 self.check(work)
                 yield work
-                if self._differs(work):
-                    changes = self._compare(work, current_origin()) if self.history.is_kept else []
+                changes: list[Change] = []
+                if work.taken or self._differs(work):
+                    changes = self._compare(work, current_origin(), work.taken)
+                self.claims.end(ClaimedTags(work, changes), kept, self.now)
+                if self._differs(work) or work.taken:
                     self.history.begin_save()
                     self._file.replace(work.data)
-                    self.history.end_save(changes)
+                    self.history.end_save(changes if self.history.is_kept else [])
                     self._show(work)
             finally:
                 self._file.end()
@@ -97,15 +123,16 @@ class TagStore:
     def close(self) -> None:
         """Give up every wait for another process, now and later."""
         self._file.give_up()
+        self.claims.close()
 
     def _take(self, source: Source | None) -> None:
         new = CODEC.read(source)
         self.history.take(lambda: self._compare(new, Origin(OUTSIDE, "")))
         self._show(new)
 
-    def _compare(self, new: TagDocument, origin: Origin) -> list[Change]:
-        """Return the change that leads to a ``new`` document, if it changes tasks."""
-        steps = compare(self._document, new)
+    def _compare(self, new: TagDocument, origin: Origin, taken: Sequence[Step] = ()) -> list[Change]:
+        """Return the change that leads to a ``new`` document, if it changes tasks or has ``taken`` claims over."""
+        steps = [*compare(self._document, new), *taken]
         if not steps:
             return []
         origin.change = Change(microseconds(self._clock()), origin.by, origin.tool, steps)

@@ -1,0 +1,57 @@
+"""Claiming the tasks of a project for the agent that calls (AG-11)."""
+
+from dataclasses import replace
+
+from task_core.claims.claim import Claim, Claims
+from task_core.errors import InvalidTransition
+from task_core.store.claiming import Claimed
+from taskmaster_mcp.core.selection import list_ready
+from taskmaster_mcp.core.views import render_whole
+from taskmaster_mcp.direct.registry import Target
+from taskmaster_mcp.project.claimed_tags import ClaimedTags
+
+__all__ = ["ProjectClaiming"]
+
+
+class ProjectClaiming:
+    """Claims tasks and subtasks in the tag of ``target``, as ``Claiming`` says."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def claim(self, task_id: str, note: str, *, is_forced: bool) -> Claimed:
+        """Claim a task, or without an id one whose agent is gone, or else the first that ``next_task`` would choose."""
+        project, start = self._target.project, f"{self._target.tag}:"
+        store = project.store
+        with project.transaction() as work:
+            tasks = project.tag(work, self._target.tag)
+            above = ClaimedTags(work, []).above
+            here = [it for it in work.claims if it.task.startswith(start)]
+            claims = Claims(here, store.claims.agent, store.now(), above)
+            ready = [f"{start}{item.id}" for item in list_ready(tasks) if item.status == "pending"]
+            chosen = f"{start}{tasks.get(task_id.lstrip('# ')).id}" if task_id else claims.find_free(ready)
+            if not chosen:
+                return Claimed(others=[_without(start, it) for it in here if it.is_living(claims.now)])
+            item = tasks.get(chosen.removeprefix(start))
+            if item.is_settled:
+                raise InvalidTransition(item.status, "claimed", (), "It is finished: claim another one.")
+            claim = claims.find_own(chosen)
+            if claim is None or (note and note != claim.note):
+                claim = store.claims.make(chosen, note, claims.now, work.claims)
+                others = [it for it in work.claims if it not in here]
+                taken, work.taken = claims.take(claim, is_forced=is_forced)
+                work.claims = [*others, *taken]
+            return Claimed(_without(start, claim), render_whole(item, project.scores(self._target.tag)))
+
+    def release(self, task_id: str) -> None:
+        """Give up a claim, as ``Claiming`` says."""
+        project = self._target.project
+        with project.transaction() as work:
+            name = f"{self._target.tag}:{task_id.lstrip('# ')}"
+            above = ClaimedTags(work, []).above
+            work.claims = Claims(work.claims, project.store.claims.agent, project.store.now(), above).release(name)
+
+
+def _without(start: str, claim: Claim) -> Claim:
+    """Return the claim with the id of its task as it is in the tag."""
+    return replace(claim, task=claim.task.removeprefix(start))

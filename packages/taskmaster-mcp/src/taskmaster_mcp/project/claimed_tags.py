@@ -1,0 +1,50 @@
+"""The tasks of a tasks file as claims see them: each is ``TAG:ID`` (AG-11)."""
+
+from dataclasses import dataclass
+
+from task_core.claims.claim import Claim
+from task_core.history.changes import Change
+from taskmaster_mcp.codec import TagDocument
+from taskmaster_mcp.core.items import ProjectItem, TagTasks
+
+__all__ = ["ClaimedTags"]
+
+
+@dataclass
+class ClaimedTags:
+    """A document, and what a transaction has changed in it: ``ChangedTasks``."""
+
+    document: TagDocument
+    history: list[Change]
+
+    kept_claims = "[]"
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The claims on open tasks."""
+        return self.document.claims
+
+    @claims.setter
+    def claims(self, claims: list[Claim]) -> None:
+        self.document.claims = claims
+
+    def keep_claims(self, text: str) -> None:
+        """Do nothing: session files have the claims."""
+
+    def is_open(self, task_id: str) -> bool:
+        """Return whether there is a task or subtask with this id on which work is left."""
+        item = self._find(task_id)
+        return item is not None and not item.is_settled
+
+    def above(self, task_id: str) -> list[str]:
+        """Return the id of the task that a subtask belongs to."""
+        item = self._find(task_id)
+        return [f"{task_id.removesuffix(item.id)}{item.parent.id}"] if item and item.parent else []
+
+    def _find(self, task_id: str) -> ProjectItem | None:
+        for tag in self.document.tags:
+            if task_id.startswith(f"{tag}:"):
+                item = TagTasks(tag, self.document.members[tag].value).index().get(task_id.removeprefix(f"{tag}:"))
+                if item is not None:
+                    return item
+        return None
