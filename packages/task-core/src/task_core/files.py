@@ -29,7 +29,6 @@ __all__ = [
     "describe",
     "identify",
     "identity_of",
-    "is_locked",
     "open_held",
     "open_new",
     "read_file",
@@ -150,28 +149,6 @@ def require_regular(status: os.stat_result) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         raise NotRegularFile
     return status
-
-
-def is_locked(path: Path) -> bool:
-    """Return whether a process holds the lock of the file at ``path``; of no file, none does.
-
-    Those who ask at the same time do not take each other for the holder, except on Windows.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDWR | NEW_FLAGS)
-    except FileNotFoundError:
-        return False
-    try:
-        if sys.platform == "win32":
-            return not lock_descriptor(descriptor, blocking=False)
-        import fcntl  # noqa: PLC0415 - it does not exist on Windows
-
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        close(descriptor)
-    return False
 
 
 def open_held(path: Path) -> HeldFile:

@@ -11,14 +11,24 @@ from task_core.errors import InvalidArguments, TaskError, echo
 from task_core.history.changes import BOARD, COMMAND_LINE, OUTSIDE, Change, JsonObject, Step
 from task_core.models import format_timestamp, from_microseconds
 
-__all__ = ["Agent", "Claim", "ClaimLost", "Claims", "NotClaimed", "Taken", "TaskClaimed", "check_changes", "describe"]
+__all__ = [
+    "Agent",
+    "Claim",
+    "ClaimList",
+    "ClaimLost",
+    "NotClaimed",
+    "Taken",
+    "TaskClaimed",
+    "check_changes",
+    "describe",
+]
 
 _PEOPLE: Final = frozenset({BOARD, COMMAND_LINE, OUTSIDE})
 """The authors of changes that no claim forbids."""
 
 
-_MAX_CLAIMS: Final = 100
-"""Claims of one agent."""
+_MAX_CLAIMS: Final = 200
+"""Claims in one list."""
 
 
 class Agent(NamedTuple):
@@ -88,7 +98,7 @@ class TaskClaimed(TaskError):
     def __init__(self, claim: Claim, agent: Agent, *, wanted: str) -> None:
         """``agent`` called, for the task ``wanted``."""
         is_own_process = bool(claim.agent) and claim.process == agent.process
-        since, end = (f"{from_microseconds(moment):%Y-%m-%d %H:%M} UTC" for moment in (claim.since, claim.until))
+        since, end = (f"{from_microseconds(moment):%Y-%m-%d %H:%M:%S} UTC" for moment in (claim.since, claim.until))
         until = f" until {end}, or longer if its agent calls" if claim.until else " for as long as its agent runs"
         below = f", which has to do with '{echo(wanted)}'" if wanted != claim.task else ""
         name = f" If you are '{echo(claim.agent)}', give that as 'agent'." if is_own_process else ""
@@ -139,7 +149,7 @@ class Taken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Claims:
+class ClaimList:
     """The claims on open tasks as one agent finds them at one moment; ``find_above`` is as in ``check_changes``."""
 
     claims: Sequence[Claim]
@@ -169,10 +179,9 @@ class Claims:
             raise TaskClaimed(others[0], self.agent, wanted=new.task)
         if others and not new.note:
             raise InvalidArguments([("note", f"say why you take the task over from '{echo(others[0].holder)}'")])
-        own = [it for it in self.claims if self.agent.holds(it)]
-        if len(own) >= _MAX_CLAIMS:
-            raise InvalidArguments([("id", f"release a task first: you hold {len(own)}")])
-        gone = [*others, *(it for it in self._related(new.task) if not it.is_living(self.now) or it in own)]
+        if len(self.claims) >= _MAX_CLAIMS:
+            raise InvalidArguments([("id", f"release or finish a task first: {len(self.claims)} are claimed")])
+        gone = [*others, *(it for it in self._related(new.task) if not it.is_living(self.now) or self.agent.holds(it))]
         after: JsonObject = {"agent": new.holder, "note": new.note}
         steps = [Step(it.task, "claimed", {"agent": it.holder}, after) for it in others]
         return Taken([*(it for it in self.claims if it not in gone), new], steps)

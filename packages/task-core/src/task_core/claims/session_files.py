@@ -8,6 +8,7 @@ the store is locked, and replaced as a whole, also by others: a claim can be tak
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,12 +16,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from filelock import lock_descriptor
 from pydantic_core import to_json
 
 from task_core.claims.claim import Claim
 from task_core.durable import replace_file
-from task_core.errors import StoreWriteFailed
-from task_core.files import FileIdentity, ProcessLock, Wait, describe, identify, is_locked, read_file
+from task_core.errors import StoreUnreadable, StoreWriteFailed
+from task_core.files import NEW_FLAGS, FileIdentity, ProcessLock, Wait, close, describe, identify, read_file
 
 __all__ = ["SESSIONS_SUFFIX", "SessionFiles"]
 
@@ -49,8 +51,14 @@ class SessionFiles:
         self._seen: FileIdentity | None = None
 
     def read(self) -> list[Claim]:
-        """Return the claims of all sessions, oldest first; those of sessions that have ended say so."""
-        found = {claim.since: claim for name in self._sessions() for claim in self._read(name)}
+        """Return the claims of all sessions, oldest first; those of sessions that have ended say so.
+
+        It raises ``StoreUnreadable`` if a file cannot be read; what is in a damaged one does not count.
+        """
+        try:
+            found = {claim.since: claim for name in self._sessions() for claim in self._read(name)}
+        except OSError as error:
+            raise StoreUnreadable(self._name, describe(error)) from error
         return [found[since] for since in sorted(found)]
 
     def write(self, claims: Sequence[Claim]) -> None:
@@ -67,11 +75,13 @@ class SessionFiles:
             for name in dict.fromkeys([*files, *self._sessions()]):
                 self._write(name, files.get(name, []))
         except OSError as error:
-            raise StoreWriteFailed(f"{self._path.name}{SESSIONS_SUFFIX}", describe(error)) from error
+            raise StoreWriteFailed(self._name, describe(error)) from error
 
     def is_news(self) -> bool:
         """Return whether another process has changed the claims of this one since they were read or written here."""
-        return self._lock is not None and self._identify() != self._seen
+        with suppress(OSError):
+            return self._lock is not None and self._identify() != self._seen
+        return True
 
     def close(self) -> None:
         """End the session; what it still claims can be taken by anybody."""
@@ -81,6 +91,10 @@ class SessionFiles:
                 if not self._read(self.session):
                     self._remove(self.session)
             lock.release()
+
+    @property
+    def _name(self) -> str:
+        return f"{self._path.name}{SESSIONS_SUFFIX}"
 
     @property
     def _folder(self) -> str:
@@ -105,18 +119,18 @@ class SessionFiles:
 
     def _read(self, name: str) -> list[Claim]:
         """Return the claims in a file; one that is gone or damaged has none."""
-        is_ended = name == _ENDED or (name != self.session and not is_locked(self._file(name, ".lock")))
+        is_ended = name == _ENDED or (name != self.session and not _is_locked(self._file(name, ".lock")))
         try:
             data, identity = read_file(self._file(name))
             found = [Claim.parse(it, kept_by=name) for it in json.loads(data)["claims"]]
-        except (OSError, ValueError, TypeError, KeyError):
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
             return []
         if name == self.session:
             self._seen = identity
         return [replace(claim, is_ended=True, kept_by=_ENDED) for claim in found] if is_ended else found
 
     def _write(self, name: str, claims: list[Claim]) -> None:
-        if not claims and name != self.session and not is_locked(self._file(name, ".lock")):
+        if not claims and name != self.session and not _is_locked(self._file(name, ".lock")):
             self._remove(name)
         elif claims != self._read(name):
             if name == self.session:
@@ -136,3 +150,25 @@ class SessionFiles:
     def _remove(self, name: str) -> None:
         for suffix in (".json", ".lock"):
             self._file(name, suffix).unlink(missing_ok=True)
+
+
+def _is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock of the file at ``path``; of no file, none does.
+
+    Those who ask at the same time do not take each other for the holder, except on Windows.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | NEW_FLAGS)
+    except FileNotFoundError:
+        return False
+    try:
+        if sys.platform == "win32":
+            return not lock_descriptor(descriptor, blocking=False)
+        import fcntl  # noqa: PLC0415 - it does not exist on Windows
+
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        close(descriptor)
+    return False

@@ -1,7 +1,6 @@
 """The history of a list: what each change replaced, and who made it (AG-3)."""
 
 import hashlib
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,7 +27,6 @@ __all__ = [
     "Step",
     "TreePlace",
     "current_origin",
-    "find_rising",
     "made_by",
     "needle_of",
 ]
@@ -284,22 +282,3 @@ def _finish(draft: _Draft) -> Step | None:
 
 def _values(record: Record | None) -> JsonObject:
     return from_json(record.to_json()) if record else {}
-
-
-def find_rising(places: Mapping[str, int], names: list[str]) -> set[str]:
-    """Return the most of ``names`` whose places rise: the longest increasing subsequence, by patience sorting."""
-    tops: list[int] = []
-    ends: list[str] = []
-    before: dict[str, str] = {}
-    for name in names:
-        if name in places:
-            pile = bisect_left(tops, places[name])
-            tops[pile : pile + 1] = [places[name]]
-            ends[pile : pile + 1] = [name]
-            before[name] = ends[pile - 1] if pile else ""
-    found: set[str] = set()
-    name = ends[-1] if ends else ""
-    while name:
-        found.add(name)
-        name = before[name]
-    return found

@@ -2,26 +2,25 @@
 
 import logging
 import os
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import Final, TypeVar, get_type_hints
+from typing import TypeVar, get_type_hints
 
 import mcp_types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
 from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM
-from task_core.errors import InvalidArguments, TaskError, UnknownTool
+from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
 from task_core.history.changes import made_by
-from task_core.server.app_view import VIEWED, add_view
+from task_core.server.agent_names import add_agent, take_agent
 from task_core.server.faults import (
     KEY_SIZE,
     AnswerForm,
@@ -36,7 +35,7 @@ from task_core.server.faults import (
 )
 from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
-from task_core.server.resources import Resources, TaskResources
+from task_core.server.resources import Resources, TaskResources, advertise
 from task_core.server.schema import Schema, input_schema, output_schema
 from task_core.server.subscriptions import Subscriptions
 from task_core.store.base import WatchedStore
@@ -50,11 +49,8 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseM
 
 _log = logging.getLogger(__name__)
 
-_AGENT: Final = "agent"
-"""The argument with the name of the agent that calls."""
 
-_AGENT_FORM: Final = re.compile(r"[\w.-]{1,60}(#\d{1,18})?")
-"""Such a name, perhaps with the number of a claim."""
+_Call = mcp_types.CallToolRequestParams
 
 Work = Callable[[], RenderedAnswer | Awaitable[RenderedAnswer]]
 """A call as it is carried out."""
@@ -107,7 +103,7 @@ class TaskServer:
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
         """returns how a call of a tool that may change the tasks is carried out"""
         self._can_answer_now = can_answer_now
-        self._is_naming_agents = False
+        self._take_agent: Callable[[_Call], tuple[_Call, str]] = lambda params: (params, "")
         self._tools: dict[str, _Tool] = {}
         self.workers = Workers()
         """carry out the calls; their threads may be those of another server"""
@@ -213,7 +209,7 @@ class TaskServer:
         resources, offered = Resources(tasks, self.workers, self.read_brief), Prompts(prompts)
         self.store = None if callable(tasks.store) else tasks.store
         self._subscriptions = subscriptions = Subscriptions(tasks.find_store, self.workers, on_subscribers_changed)
-        self.sdk.middleware.append(partial(_advertise, tasks.list_tool))
+        self.sdk.middleware.append(partial(advertise, tasks.list_tool))
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
@@ -227,12 +223,13 @@ class TaskServer:
 
     def name_agents(self) -> None:
         """Let every tool that changes something take the name of the ``agent`` that calls, beside its own arguments."""
+        self._take_agent = take_agent
         for name, tool in self._tools.items():
             if not tool.is_read_only:
-                schema = tool.definition.input_schema
-                named = {**schema, "properties": {**schema["properties"], _AGENT: {"type": "string"}}}
-                self._tools[name] = replace(tool, definition=tool.definition.model_copy(update={"input_schema": named}))
-        self._is_naming_agents = True
+                schema = add_agent(tool.definition.input_schema)
+                self._tools[name] = replace(
+                    tool, definition=tool.definition.model_copy(update={"input_schema": schema})
+                )
 
     async def changed(self, *ids: str, resized: bool = False) -> None:
         """Notify clients that these tasks have changed, which no store shows; ``resized``: their number has, too."""
@@ -258,7 +255,7 @@ class TaskServer:
         try:
             client = context.session.client_params
             by = f"{client.client_info.name} {client.client_info.version}" if client else ""
-            params, agent = self._take_agent(params)
+            params, agent = self._take_agent(params) if not self.is_read_only(params.name) else (params, "")
             with made_by(by, params.name, agent, is_remote=isinstance(context.request, Request)):
                 answer = await self._answer(context, params)
             outcome = "ok"
@@ -292,16 +289,6 @@ class TaskServer:
             self._subscriptions.due.set()
         return answer
 
-    def _take_agent(self, params: mcp_types.CallToolRequestParams) -> tuple[mcp_types.CallToolRequestParams, str]:
-        """Return a call without the name of its agent, and that name."""
-        given = params.arguments or {}
-        if not self._is_naming_agents or _AGENT not in given or self.is_read_only(params.name):
-            return params, ""
-        agent = given[_AGENT]
-        if not (isinstance(agent, str) and _AGENT_FORM.fullmatch(agent)):
-            raise InvalidArguments([(_AGENT, "give a name for yourself, up to 60 letters, digits, '-', '_' or '.'")])
-        return params.model_copy(update={"arguments": {k: v for k, v in given.items() if k != _AGENT}}), agent
-
     def _find_tool(self, context: ServerRequestContext[None], name: str) -> _Tool:
         offence = find_offence(context.request)
         if offence is not None:
@@ -310,19 +297,3 @@ class TaskServer:
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
-
-
-async def _advertise(list_tool: str, ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Advertise the notifications that the server sends, and no others; and its view, to clients that show views.
-
-    In the older era that is possible on stdio only. The lists of tools and prompts never change.
-    """
-    result = await call_next(ctx)
-    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
-        is_heard = ctx.method != "initialize" or not isinstance(ctx.request, Request)
-        unchanging = {"listChanged": False}
-        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
-        result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
-    if ctx.method in VIEWED and isinstance(result, dict) and (client := ctx.session.client_capabilities):
-        return add_view(ctx.method, result, list_tool, client.extensions)
-    return result

@@ -191,7 +191,8 @@ def _held(claim: Claim | None) -> str:
         return ""
     since = f"{from_microseconds(claim.since):%Y-%m-%d %H:%M} UTC"
     note = f", for {_quote(claim.note)}" if claim.note else ""
-    gone = "; its process has ended, so anybody may claim it" if claim.is_ended else ""
+    why = "its time is over" if claim.until else "its process has ended"
+    gone = f"; {why}, so anybody may claim it" if claim.is_ended else ""
     return f"(claimed by {_name(claim.holder)} since {since}{note}{gone})"
 
 

@@ -18,8 +18,8 @@ __all__ = ["BriefAnswer", "BriefArguments", "add_brief_tool"]
 class BriefArguments(Arguments):
     """Arguments of ``brief``."""
 
-    max_bytes: Annotated[int, Field(ge=MIN_BYTES, le=20_000), AsInteger] = MAX_BYTES
-    since: Annotated[PlainLine | None, Field(description="Number of a change, or 30m, 12h, 7d")] = None
+    max_bytes: Annotated[int, Field(ge=MIN_BYTES, le=20_000, description="At most"), AsInteger] = MAX_BYTES
+    since: Annotated[PlainLine | None, Field(description="Change number, or 12h, 7d")] = None
 
 
 class BriefAnswer(BaseModel):

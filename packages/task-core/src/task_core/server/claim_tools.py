@@ -18,8 +18,8 @@ __all__ = ["ClaimAnswer", "ClaimTask", "ReleaseTask", "Released", "add_claim_too
 class ClaimTask(Arguments):
     """Arguments of ``claim_task``."""
 
-    id: Annotated[PlainLine | None, Field(description="Default: the first free task")] = None
-    note: PlainLine | None = None
+    id: Annotated[PlainLine | None, Field(description="Default: the first free one")] = None
+    note: Annotated[PlainLine | None, Field(description="What for")] = None
     force: Annotated[bool, Field(description="Take it over; say why in note")] = False
 
 
@@ -34,7 +34,7 @@ class ClaimAnswer(BaseModel):
 class ReleaseTask(Arguments):
     """Arguments of ``release_task``."""
 
-    id: PlainLine
+    id: Annotated[PlainLine, Field(description="Task")]
 
 
 class Released(BaseModel):
@@ -53,7 +53,7 @@ def add_claim_tools(
     """
 
     def claim_task(arguments: ClaimTask) -> ClaimAnswer:
-        """Hold a task while you work on it: other agents cannot change it."""
+        """Hold a task: others cannot change it."""
         found = find(arguments).claim(arguments.id or "", arguments.note or "", is_forced=arguments.force)
         if found.claim is None:
             return ClaimAnswer(held=[describe(claim) for claim in found.others][:MAX_NAMED])

@@ -19,7 +19,7 @@ class ListChanges(Arguments):
     """Arguments of ``list_changes``."""
 
     since: Annotated[PlainLine | None, Field(description="Token of an earlier answer")] = None
-    limit: Annotated[int, Field(ge=1, le=100), AsInteger] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="Page size"), AsInteger] = 20
 
 
 class ChangesPage(BaseModel):

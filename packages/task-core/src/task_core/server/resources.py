@@ -9,16 +9,17 @@ from functools import partial
 from typing import Final
 
 import mcp_types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from pydantic_core import to_json
+from starlette.requests import Request
 
 from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskNotFound, echo
-from task_core.server.app_view import VIEW_META, VIEW_TYPE, read_view, view_uri
+from task_core.server.app_view import VIEW_META, VIEW_TYPE, VIEWED, add_view, read_view, view_uri
 from task_core.server.faults import Workers
 from task_core.server.overview import BRIEF_URI, LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
 from task_core.store.base import WatchedStore
 
-__all__ = ["Resources", "TaskResources"]
+__all__ = ["Resources", "TaskResources", "advertise"]
 
 
 _JSON: Final = "application/json"
@@ -153,3 +154,19 @@ class Resources:
             del error.details["id"]
             error.details["uri"] = echo(uri, ECHO_LIMIT * 2 // 3)  # the message repeats the id in it (TOOL-3)
             raise
+
+
+async def advertise(list_tool: str, ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
+    """Advertise the notifications that the server sends, and no others; and its view, to clients that show views.
+
+    In the older era that is possible on stdio only. The lists of tools and prompts never change.
+    """
+    result = await call_next(ctx)
+    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
+        is_heard = ctx.method != "initialize" or not isinstance(ctx.request, Request)
+        unchanging = {"listChanged": False}
+        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
+        result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
+    if ctx.method in VIEWED and isinstance(result, dict) and (client := ctx.session.client_capabilities):
+        return add_view(ctx.method, result, list_tool, client.extensions)
+    return result

@@ -20,8 +20,8 @@ __all__ = ["HistoryPage", "TaskHistory", "UndoChange", "Undone", "add_history_to
 class TaskHistory(Arguments):
     """Arguments of ``task_history``."""
 
-    id: PlainLine | None = None
-    limit: Annotated[int, Field(ge=1, le=100), AsInteger] = 20
+    id: Annotated[PlainLine | None, Field(description="Only of this task")] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Page size"), AsInteger] = 20
     after: Annotated[int | None, Field(ge=1, description="Last change of the previous page"), AsInteger] = None
 
 
@@ -35,7 +35,7 @@ class HistoryPage(BaseModel):
 class UndoChange(Arguments):
     """Arguments of ``undo_change``."""
 
-    change: Annotated[int, Field(ge=1), AsInteger]
+    change: Annotated[int, Field(ge=1, description="Its number"), AsInteger]
 
 
 class Undone(BaseModel):
@@ -65,14 +65,14 @@ def add_history_tools(
     """
 
     def task_history(arguments: TaskHistory) -> HistoryPage:
-        """List changes, newest first: by whom, and each field before and after."""
+        """List changes, newest first."""
         before, limit = arguments.after or NEWEST, arguments.limit
         found = find(arguments).changes(arguments.id or "", before, limit + 1)
         shown = take_fitting([render_change(change) for change in found[:limit]])
         return HistoryPage(changes=shown, more=len(found) > len(shown))
 
     def undo_change(arguments: UndoChange) -> Undone:
-        """Put back what one change replaced, unless something there has changed since."""
+        """Put back what a change replaced."""
         ids = find(arguments).undo(arguments.change)
         made = current_origin().change
         return Undone(undone=arguments.change, change=made.number if made else 0, tasks=ids)

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from task_core.claims.claim import Agent, Claim, check_changes
 from task_core.claims.session_files import SessionFiles
-from task_core.errors import echo
+from task_core.errors import InvalidArguments, echo
 from task_core.history.changes import Change, current_origin
 from task_core.warning_list import WarningList
 
@@ -62,6 +62,7 @@ class ClaimRegister:
         self._warnings = warnings
         self._files = files
         self._session = files.session if files else secrets.token_hex(8)
+        self._kept_by = files.session if files else ""
         self._microseconds = int(seconds * 1_000_000)
         self._is_shared = is_shared
         self._own: dict[int, Claim] = {}
@@ -102,9 +103,11 @@ class ClaimRegister:
 
         It raises what ``check_changes`` does, and ``StoreWriteFailed``.
         """
-        agent = self.agent
-        if work.claims or agent.number:
-            work.claims = self._renew(check_changes(work.history, work.claims, agent, now(), work.above), agent, now())
+        if work.claims or current_origin().agent:
+            agent, moment = self.agent, now()
+            work.claims = self._renew(
+                check_changes(work.history, work.claims, agent, moment, work.above), agent, moment
+            )
         self._own = {number: claim for number, claim in self._own.items() if work.is_open(claim.task)}
         if work.claims != kept:
             self._own |= {it.since: it for it in work.claims if it.process == self._session and not it.is_ended}
@@ -114,12 +117,17 @@ class ClaimRegister:
                 work.keep_claims(to_json([claim.to_json() for claim in work.claims]).decode())
 
     def make(self, task: str, note: str, now: int, claims: Sequence[Claim]) -> Claim:
-        """Return a new claim of the agent that calls."""
+        """Return a new claim of the agent that calls.
+
+        It raises ``InvalidArguments`` if the agent has neither a process of its own nor a name.
+        """
         origin, agent = current_origin(), self.agent
+        if not (agent.process or agent.name):
+            raise InvalidArguments([("agent", "give a name of your own, and give it with every call on this task")])
         since = max([now, *(claim.since + 1 for claim in claims)])
         until = now + self._microseconds if self._is_shared or origin.is_remote else 0
         values = {"agent": agent.name, "by": origin.by, "process": agent.process, "note": note, "until": until}
-        return Claim(task=task, since=since, kept_by=self._session if self._files else "", **values)
+        return Claim(task=task, since=since, kept_by=self._kept_by, **values)
 
     def close(self) -> None:
         """End the session of this process."""
@@ -140,7 +148,12 @@ class ClaimRegister:
         """Return ``claims`` with a later end for those of the agent that calls."""
         until = now + self._microseconds
         late = until - int(self._microseconds * _RENEWED)
-        return [replace(it, until=until) if 0 < it.until < late and agent.holds(it) else it for it in claims]
+        return [
+            replace(it, until=until, is_ended=False, kept_by=self._kept_by)
+            if 0 < it.until < late and agent.holds(it)
+            else it
+            for it in claims
+        ]
 
     def _report(self, claims: Iterable[Claim]) -> None:
         present = {claim.since: claim for claim in claims}
@@ -148,7 +161,7 @@ class ClaimRegister:
             now = present.get(number)
             if now is None or now.is_ended:
                 del self._own[number]
-                why = "it was finished, removed or taken over" if now is None else "its time is over"
+                why = "its time is over" if now else "its task was finished or removed, or somebody took it over"
                 self._warnings.add(f"claim {number}", f"The claim of {_name(claim)} has ended: {why}.")
             elif now.news:
                 who, what, _ = now.news.rsplit(", ", 2)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Generic, NamedTuple, Protocol
 
-from task_core.claims.claim import Claim, Claims
+from task_core.claims.claim import Claim, ClaimList
 from task_core.errors import InvalidTransition
 from task_core.history.changes import JsonObject
 from task_core.models import RecordT
@@ -29,11 +29,11 @@ class Claiming(Protocol):
     def claim(self, task_id: str, note: str, *, is_forced: bool) -> Claimed:
         """Claim a task, or without an id the first that can be worked on and that nobody holds.
 
-        It raises what ``Claims.take`` does, and ``TaskNotFound`` and ``InvalidTransition`` for a task that is finished.
+        It raises what ``ClaimList.take`` does, ``TaskNotFound``, and ``InvalidTransition`` for a task that is finished.
         """
 
     def release(self, task_id: str) -> None:
-        """Give up a claim, or raise what ``Claims.release`` does."""
+        """Give up a claim, or raise what ``ClaimList.release`` does."""
 
 
 class StoreClaiming(Generic[RecordT]):
@@ -65,7 +65,8 @@ class StoreClaiming(Generic[RecordT]):
                 claim = self._store.claims.make(chosen, note, claims.now, work.claims)
                 work.claims, steps = claims.take(claim, is_forced=is_forced)
                 for step in steps:
-                    work.note_claim(step)
+                    work.recorder.noted(step)
+                work.is_changed |= bool(steps)
             return Claimed(claim, self._view.render(work, chosen))
 
     def release(self, task_id: str) -> None:
@@ -73,5 +74,5 @@ class StoreClaiming(Generic[RecordT]):
         with self._transaction() as work:
             work.claims = self._find(work).release(task_id)
 
-    def _find(self, work: Transaction[RecordT]) -> Claims:
-        return Claims(work.claims, self._store.claims.agent, self._store.now(work), work.above)
+    def _find(self, work: Transaction[RecordT]) -> ClaimList:
+        return ClaimList(work.claims, self._store.claims.agent, self._store.now(work), work.above)

@@ -23,7 +23,7 @@ from task_core.store.statements import (
 )
 from task_core.text import nearest
 
-__all__ = ["HIGHEST", "LOWEST", "Collection", "ListRow", "Node", "Session", "scope_of_children"]
+__all__ = ["HIGHEST", "LOWEST", "Collection", "ListRow", "Node", "Session", "parse_token", "scope_of_children"]
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it (EN-2)."""
@@ -265,3 +265,10 @@ class Collection(Generic[RecordT]):
 def scope_of_children(parent: str) -> str:
     """Return the scope under which the children of ``parent`` are counted."""
     return f"/{parent}"
+
+
+def parse_token(token: str) -> tuple[str, int, str]:
+    """Return the list, the revision and the last id of a token; the revision is -1 if it is not a token."""
+    name, _, rest = token.partition("-")
+    revision, _, last = rest.partition("-")
+    return name, int(revision) if revision.isascii() and revision.isdigit() else -1, last

@@ -7,7 +7,7 @@ from typing import Generic
 from pydantic import JsonValue
 
 from task_core.errors import DuplicateId
-from task_core.history.changes import find_rising
+from task_core.history.rising import find_rising
 from task_core.models import RecordT
 from task_core.store.base import ROOTS
 from task_core.store.transaction import Transaction

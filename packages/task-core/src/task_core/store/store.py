@@ -18,7 +18,7 @@ from task_core.history.changes import Change
 from task_core.models import Clock, RecordT, utc_now
 from task_core.store.base import Changes, Kind
 from task_core.store.claim_register import ClaimRegister
-from task_core.store.collection import Collection, ListRow, Session
+from task_core.store.collection import Collection, ListRow, Session, parse_token
 from task_core.store.database import Database
 from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
@@ -175,7 +175,7 @@ class Store(Generic[RecordT]):
         with self._database.reading() as session:
             row = self._list_row(session)
             now = row.token
-            list_id, revision, last = _parts(now if since is None else since)
+            list_id, revision, last = parse_token(now if since is None else since)
             # A token without a list is from before the first record, so everything has come since.
             if since is None or list_id not in ("", row.id) or not row.purged <= revision <= row.revision:
                 return Changes([], now, reset=since is not None)
@@ -296,10 +296,3 @@ class Store(Generic[RecordT]):
                 self._database.tidy(Wait(self._lock_seconds))
         finally:
             self._end_turn(is_tidying=False)
-
-
-def _parts(token: str) -> tuple[str, int, str]:
-    """Return the list, the revision and the last id of a token; the revision is -1 if it is not a token."""
-    name, _, rest = token.partition("-")
-    revision, _, last = rest.partition("-")
-    return name, int(revision) if revision.isascii() and revision.isdigit() else -1, last

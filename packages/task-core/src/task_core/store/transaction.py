@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from task_core.claims.claim import Claim
 from task_core.errors import DuplicateId
-from task_core.history.changes import OUTSIDE, Change, Recorder, Step, TreePlace, current_origin
+from task_core.history.changes import OUTSIDE, Change, Recorder, TreePlace, current_origin
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Row
 from task_core.store.collection import HIGHEST, LOWEST, Collection, ListRow, Session, scope_of_children
@@ -39,7 +39,8 @@ class Transaction(Collection[RecordT]):
         self.clock = clock
         self._begun = row
         self._added = 0
-        self._recorder = Recorder()
+        self.recorder = Recorder()
+        """records what the history is to keep"""
         self.history: list[Change] = []
         """what the history is to keep of this transaction, once ``finish`` has been called"""
         self.is_changed = False
@@ -67,7 +68,7 @@ class Transaction(Collection[RecordT]):
         self._count(record.columns, parent, +1)
         self._touch(parent)
         is_last = index is None and not before
-        self._recorder.created(record, self._place(parent, "" if is_last else self._next(parent, position)))
+        self.recorder.created(record, self._place(parent, "" if is_last else self._next(parent, position)))
         if not (parent or is_last):
             self.changed.add(ROOTS)
 
@@ -81,7 +82,7 @@ class Transaction(Collection[RecordT]):
         if old.columns[:3] != record.columns[:3]:
             self._count(old.columns, parent, -1)
             self._count(record.columns, parent, +1)
-        self._recorder.changed(old, record)
+        self.recorder.changed(old, record)
 
     def move(self, record_id: str, parent: str, index: int | None = None, *, before: str = "") -> None:
         """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
@@ -96,7 +97,7 @@ class Transaction(Collection[RecordT]):
         self._rows[record_id] = Row(record, parent, position, size)
         self._touch(old)
         self._touch(parent)
-        self._recorder.moved(record_id, left, TreePlace(parent, self._next(parent, position)))
+        self.recorder.moved(record_id, left, TreePlace(parent, self._next(parent, position)))
         if not (parent and old):
             self.changed.add(ROOTS)
 
@@ -116,7 +117,7 @@ class Transaction(Collection[RecordT]):
             self._count(record.columns, above, -1)
             self._rows.pop(record.id, None)
             # What is below is removed from the end, so that each one is the last of its siblings.
-            self._recorder.removed(record, self._place(above, following if record.id == record_id else ""))
+            self.recorder.removed(record, self._place(above, following if record.id == record_id else ""))
         self._touch(parent)
         if self.kind.is_tree and not parent:  # another root may get its id, and is then the last one
             self.changed.add(ROOTS)
@@ -153,7 +154,7 @@ class Transaction(Collection[RecordT]):
 
     def end_change(self, by: str = OUTSIDE, tool: str = "") -> None:
         """Let what was done so far be a change of its own in the history, which ``by`` has made (AG-3)."""
-        change = self._recorder.take(self._moment(), by, tool)
+        change = self.recorder.take(self._moment(), by, tool)
         if change:
             self._list = replace(self._list, revision=self._list.revision + 1)
             change.number = self._list.revision
@@ -162,7 +163,7 @@ class Transaction(Collection[RecordT]):
     def end_call(self) -> None:
         """Let what the call has done since the last change be a change in the history."""
         origin = current_origin()
-        change = self._recorder.take(self._moment(), origin.by, origin.tool)
+        change = self.recorder.take(self._moment(), origin.by, origin.tool)
         if change:
             origin.change = change
             change.number = self._list.revision + 1
@@ -184,11 +185,6 @@ class Transaction(Collection[RecordT]):
     def above(self, task_id: str) -> list[str]:
         """Return the ids of the records above one, the root first; none if it is gone."""
         return [it.id for it in self.ancestors(task_id)] if self.kind.is_tree and task_id in self else []
-
-    def note_claim(self, step: Step) -> None:
-        """Let the history have that a claim was taken over."""
-        self._recorder.noted(step)
-        self.is_changed = True
 
     def _moment(self) -> int:
         """Return the last moment that the records of this transaction were given, or else the present one."""

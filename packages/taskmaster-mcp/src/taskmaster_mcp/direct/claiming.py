@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from task_core.claims.claim import Claim, Claims
+from task_core.claims.claim import Claim, ClaimList
 from task_core.errors import InvalidTransition
 from task_core.store.claiming import Claimed
 from taskmaster_mcp.core.selection import list_ready
@@ -27,7 +27,7 @@ class ProjectClaiming:
             tasks = project.tag(work, self._target.tag)
             above = ClaimedTags(work, []).above
             here = [it for it in work.claims if it.task.startswith(start)]
-            claims = Claims(here, store.claims.agent, store.now(), above)
+            claims = ClaimList(here, store.claims.agent, store.now(), above)
             ready = [f"{start}{item.id}" for item in list_ready(tasks) if item.status == "pending"]
             chosen = f"{start}{tasks.get(task_id.lstrip('# ')).id}" if task_id else claims.find_free(ready)
             if not chosen:
@@ -49,7 +49,7 @@ class ProjectClaiming:
         with project.transaction() as work:
             name = f"{self._target.tag}:{task_id.lstrip('# ')}"
             above = ClaimedTags(work, []).above
-            work.claims = Claims(work.claims, project.store.claims.agent, project.store.now(), above).release(name)
+            work.claims = ClaimList(work.claims, project.store.claims.agent, project.store.now(), above).release(name)
 
 
 def _without(start: str, claim: Claim) -> Claim:
