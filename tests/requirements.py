@@ -124,6 +124,13 @@ _SESSIONS: Final = {
     "AG-7": "no allowed call destroys text for good",
     "AG-8": "a brief of a few thousand bytes has all that a new session must know; as a tool, a resource and a command",
     "AG-10": "install --agents adds a hook that shows a client's model the brief, and uninstall restores every byte",
+    "AG-11": "an agent claims a task, or the first free one, in one transaction; the claim ends with the task",
+    "AG-12": "a claim lives exactly as long as its agent's process, which a kernel lock tells",
+    "AG-13": "agents that share a process exclude each other by their names",
+    "AG-14": "the claim of an agent without a process has a deadline, and a later one has a higher number",
+    "AG-15": "no other agent changes a claimed task or what is below it; people are never refused, the holder hears",
+    "AG-16": "without claims nothing changes, and agents that never claim work on beside those that do",
+    "AG-17": "hierarchy: one active leaf in each claimed root, and one in all that are not claimed",
     "AG-21": "any earlier state can be rebuilt from the history alone, whoever made the changes",
 }
 

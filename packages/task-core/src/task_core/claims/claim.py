@@ -66,7 +66,7 @@ class Claim:
     is_ended: bool = False
     """true if its process has ended: anybody may take the task"""
     news: str = ""
-    """the last change that a person made to the task: author, tool and number"""
+    """the last change that a person made to the task: author, tool and moment"""
 
     @property
     def token(self) -> str:
@@ -237,7 +237,7 @@ def check_changes(
                 continue
             if not is_person:
                 raise TaskClaimed(claim, agent, wanted=touched[claim.task])
-            after[place] = replace(claim, news=f"{change.by}, {change.tool}, {change.number}")
+            after[place] = replace(claim, news=f"{change.by}, {change.tool}, {change.at}")
     return after
 
 

@@ -47,6 +47,8 @@ class SessionFiles:
         """the name of this process's session"""
         self._path = path
         self._start = f"{sha256(list_name.encode()).hexdigest()[:8]}-" if list_name else ""
+        self.is_untidy = False
+        """true if there are files of sessions that have ended, which ``write`` removes"""
         self._lock: ProcessLock | None = None
         self._seen: FileIdentity | None = None
 
@@ -74,6 +76,7 @@ class SessionFiles:
         try:
             for name in dict.fromkeys([*files, *self._sessions()]):
                 self._write(name, files.get(name, []))
+            self.is_untidy = False
         except OSError as error:
             raise StoreWriteFailed(self._name, describe(error)) from error
 
@@ -119,7 +122,9 @@ class SessionFiles:
 
     def _read(self, name: str) -> list[Claim]:
         """Return the claims in a file; one that is gone or damaged has none."""
-        is_ended = name == _ENDED or (name != self.session and not _is_locked(self._file(name, ".lock")))
+        is_ended = name == _ENDED
+        if name not in {_ENDED, self.session} and not _is_locked(self._file(name, ".lock")):
+            is_ended = self.is_untidy = True
         try:
             data, identity = read_file(self._file(name))
             found = [Claim.parse(it, kept_by=name) for it in json.loads(data)["claims"]]

@@ -109,7 +109,7 @@ class ClaimRegister:
                 check_changes(work.history, work.claims, agent, moment, work.above), agent, moment
             )
         self._own = {number: claim for number, claim in self._own.items() if work.is_open(claim.task)}
-        if work.claims != kept:
+        if work.claims != kept or (self._files and self._files.is_untidy):
             self._own |= {it.since: it for it in work.claims if it.process == self._session and not it.is_ended}
             if self._files:
                 self._files.write(work.claims)

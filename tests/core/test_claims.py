@@ -1,0 +1,372 @@
+"""Claims: a task belongs to one living agent, and to no other (AG-11 to AG-16)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pytest
+from pydantic import JsonValue
+
+from heartbeat_mcp.server import build_server as build_heartbeat
+from heartbeat_mcp.settings import HeartbeatSettings
+from task_core.claims.claim import Agent, Claim, ClaimLost, TaskClaimed
+from task_core.claims.session_files import SessionFiles
+from task_core.errors import InvalidArguments
+from task_core.history.changes import BOARD, COMMAND_LINE, made_by
+from task_core.store import Store, open_store
+from task_core.store.claim_register import ClaimRegister
+from task_core.store.claiming import StoreClaiming
+from task_core.store.document import DocumentDatabase
+from task_core.warning_list import WarningList
+from tasks_v1_mcp.arguments import CreateTaskArguments, UpdateTaskArguments
+from tasks_v1_mcp.codec import CODEC
+from tasks_v1_mcp.models import StoredTask
+from tasks_v1_mcp.server import build_server
+from tasks_v1_mcp.service import TaskService
+from tasks_v1_mcp.settings import TasksSettings
+from tasks_v1_mcp.view import TasksView
+from tests.tool_client import OpenClient, ToolFailed
+
+NOON: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+ENGINES: Final = ("json", "sqlite")
+
+
+class Team:
+    """Agents on one list, each with a server process of its own, as far as locks can tell."""
+
+    def __init__(self, folder: Path, engine: str = "json", **settings: str) -> None:
+        self.now = NOON
+        self.path = folder / "tasks"
+        values = {
+            "task_store": f"{engine}:{self.path}",
+            "task_extra_tools": "claims,history,brief",
+            "task_fsync": False,
+        }
+        self.settings = TasksSettings.model_validate({**values, **settings})
+
+    def join(self) -> Member:
+        """Return one more agent."""
+        server = build_server(self.settings, clock=lambda: self.now, rng=Random(len(self.sessions)))
+        return Member(OpenClient(server), server.close)
+
+    def edit(self, by: str, task: str, title: str) -> None:
+        """Let a person give a task another title, a minute later."""
+        self.now += timedelta(minutes=1)
+        store = open_store(self.settings, CODEC, WarningList(), clock=lambda: self.now)
+        with made_by(by, "edit"):
+            TaskService(store, Random(1)).update_task(UpdateTaskArguments.model_validate({"id": task, "title": title}))
+
+    @property
+    def sessions(self) -> list[str]:
+        """The names of the files of sessions."""
+        folder = self.path.with_name(f"{self.path.name}.sessions")
+        return sorted(file.name for file in folder.glob("*.json")) if folder.is_dir() else []
+
+
+class Member:
+    def __init__(self, client: OpenClient, end: Callable[[], None]) -> None:
+        self.client = client
+        self.end = end
+        """ends its process"""
+
+    async def call(self, tool: str, **arguments: JsonValue) -> Any:  # noqa: ANN401 - what a tool answers
+        return await self.client.call(tool, arguments)
+
+    async def create(self, title: str = "Paint the fence") -> str:
+        return (await self.call("create_task", title=title))["task"]["id"]
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    return Team(tmp_path)
+
+
+@pytest.mark.requirement("AG-11")
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_each_agent_gets_another_task_and_the_last_one_hears_who_holds_what(tmp_path: Path, engine: str) -> None:
+    team = Team(tmp_path, engine)
+    agents = [team.join() for _ in range(3)]
+    tasks = {await agents[0].create(f"Part {number}") for number in range(2)}
+    first, second, third = [await agent.call("claim_task") for agent in agents]
+    assert {first["claim"]["task"], second["claim"]["task"]} == tasks
+    assert first["task"]["status"] == "pending"  # the tools of the server change that
+    held = [{name: it["claim"][name] for name in ("task", "agent", "since")} for it in (first, second)]
+    assert third == {"claim": None, "task": None, "held": held}
+
+
+@pytest.mark.requirement("AG-11")
+async def test_a_claim_ends_when_its_task_is_finished_removed_or_given_up(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    finished, given_up = await agent.create(), await agent.create()
+    for task in (finished, given_up):
+        await agent.call("claim_task", id=task)
+    assert await agent.call("release_task", id=given_up) == {"released": given_up}
+    await agent.call("update_task_status", id=finished, status="canceled")
+    await other.call("update_task", id=given_up, title="Mine now")
+    with pytest.raises(ToolFailed, match="It is finished: claim another one"):
+        await other.call("claim_task", id=finished)
+    with pytest.raises(ToolFailed, match="NotClaimed: You hold no claim on"):
+        await agent.call("release_task", id=given_up)
+    answer = await agent.call("get_task", id=finished)
+    assert "warnings" not in answer  # it ended by its own doing
+
+
+@pytest.mark.requirement("AG-11")
+async def test_claiming_again_is_the_same_claim_unless_it_is_for_something_else(team: Team) -> None:
+    agent = team.join()
+    task = await agent.create()
+    first = (await agent.call("claim_task", id=task))["claim"]
+    assert (await agent.call("claim_task", id=task))["claim"] == first
+    other = (await agent.call("claim_task", id=task, note="the report"))["claim"]
+    assert other["note"] == "the report"
+    assert other["token"] != first["token"]
+    with pytest.raises(ToolFailed, match="No task has the id 'nothing'"):
+        await agent.call("claim_task", id="nothing")
+
+
+@pytest.mark.requirement("AG-12")
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_claim_ends_with_the_process_and_its_task_is_the_first_to_be_claimed(
+    tmp_path: Path, engine: str
+) -> None:
+    team = Team(tmp_path, engine)
+    agent, other = team.join(), team.join()
+    tasks = [await agent.create(f"Part {number}") for number in range(3)]
+    await agent.call("claim_task", id=tasks[0], note="the report")
+    team.now += timedelta(days=400)  # however long it says nothing
+    with pytest.raises(ToolFailed, match="TaskClaimed"):
+        await other.call("claim_task", id=tasks[0])
+    agent.end()
+    brief = (await other.call("brief"))["brief"]
+    assert '(claimed by mcp 0.1.0 since 2026-03-01 12:00 UTC, for "the report"; its process has ended' in brief
+    await other.call("update_task", id=tasks[1], title="Another")
+    assert team.sessions[-1].endswith("ended.json")
+    assert len(team.sessions) == 1
+    assert (await other.call("claim_task"))["claim"]["task"] == tasks[0]
+    assert [name.endswith("ended.json") for name in team.sessions] == [False]
+
+
+@pytest.mark.requirement("AG-12")
+async def test_a_session_that_holds_nothing_leaves_nothing(team: Team) -> None:
+    agent = team.join()
+    await agent.create()
+    assert team.sessions == []
+    task = (await agent.call("claim_task"))["claim"]["task"]
+    await agent.call("release_task", id=task)
+    assert len(team.sessions) == 1
+    agent.end()
+    assert team.sessions == []
+
+
+@pytest.mark.requirement("AG-13")
+async def test_agents_that_share_a_process_exclude_each_other_by_their_names(team: Team) -> None:
+    shared = team.join()
+    task = await shared.create()
+    token = (await shared.call("claim_task", id=task, agent="ann"))["claim"]["token"]
+    assert token.startswith("ann#")
+    for agent in ({}, {"agent": "bob"}):
+        with pytest.raises(ToolFailed, match="If you are 'ann', give that as 'agent'"):
+            await shared.call("update_task", id=task, title="x", **agent)
+    for name in ("ann", token):
+        await shared.call("update_task", id=task, title=name, agent=name)
+    with pytest.raises(ToolFailed, match="give a name for yourself"):
+        await shared.call("update_task", id=task, title="x", agent="ann and bob")
+    change = (await shared.call("task_history", limit=1))["changes"][0]
+    assert change["by"] == "mcp 0.1.0 (ann)"
+
+
+@pytest.mark.requirement("AG-15")
+async def test_another_agent_changes_nothing_of_a_claimed_task_but_works_on_beside_it(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    await agent.call("claim_task", id=task)
+    for tool, arguments in {
+        "update_task": {"title": "x"},
+        "update_task_status": {"status": "in_progress"},
+    }.items():
+        with pytest.raises(ToolFailed, match=f"has claimed '{task}'.*nothing was changed") as refused:
+            await other.call(tool, id=task, **arguments)
+        assert refused.value.details["task"] == task
+    with pytest.raises(ToolFailed, match="TaskClaimed"):
+        await other.call("release_task", id=task)
+    assert (await other.call("get_task", id=task))["task"]["title"] == "Paint the fence"
+    await other.call("update_task", id=await other.create(), title="y")
+    await agent.call("update_task_status", id=task, status="in_progress")
+
+
+@pytest.mark.requirement("AG-15")
+@pytest.mark.parametrize("by", [COMMAND_LINE, BOARD])
+async def test_a_person_is_never_refused_and_the_holder_hears_of_it_once(team: Team, by: str) -> None:
+    agent = team.join()
+    task = await agent.create()
+    await agent.call("claim_task", id=task)
+    team.edit(by, task, "Paint the door")
+    (warning,) = (await agent.call("get_task", id=task))["warnings"]
+    assert warning == f"{by} changed '{task}' (edit), which is claimed here: read it before you go on."
+    assert "warnings" not in await agent.call("update_task", id=task, title="Done with it")
+    team.edit(by, task, "Paint the wall")
+    assert len((await agent.call("get_task", id=task))["warnings"]) == 1
+
+
+@pytest.mark.requirement("AG-15", "AG-3")
+async def test_a_claim_is_taken_over_with_a_reason_which_the_history_keeps(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    await agent.call("claim_task", id=task)
+    with pytest.raises(ToolFailed, match=r"say why you take the task over from 'mcp 0\.1\.0'"):
+        await other.call("claim_task", id=task, force=True)
+    await other.call("claim_task", id=task, force=True, note="it has been silent all day")
+    answer = await agent.call("get_task", id=task)
+    assert answer["warnings"] == [
+        f"The claim of '{task}' has ended: its task was finished or removed, or somebody took it over."
+    ]
+    with pytest.raises(ToolFailed, match="TaskClaimed"):
+        await agent.call("update_task", id=task, title="x")
+    change = (await other.call("task_history", limit=1))["changes"][0]
+    assert (change["tool"], change["tasks"][0]["what"]) == ("claim_task", "claimed")
+    assert change["tasks"][0]["after"]["note"] == "it has been silent all day"
+    with pytest.raises(ToolFailed, match="it took a claim over, which has to be released instead"):
+        await other.call("undo_change", change=change["change"])
+
+
+@pytest.mark.requirement("AG-16")
+async def test_agents_that_never_claim_work_as_before(tmp_path: Path) -> None:
+    plain = Team(tmp_path, task_extra_tools="")
+    agent, other = plain.join(), plain.join()
+    task = await agent.create()
+    for it in (other, agent):
+        await it.call("update_task", id=task, title="x")
+    assert plain.sessions == []
+    holder = Team(tmp_path).join()
+    await holder.call("claim_task", id=task)
+    with pytest.raises(ToolFailed, match="TaskClaimed"):
+        await agent.call("update_task", id=task, title="y")
+
+
+@pytest.mark.requirement("AG-11")
+async def test_a_list_has_at_most_200_claims(team: Team) -> None:
+    agent = team.join()
+    tasks = [await agent.create(f"Part {number}") for number in range(2)]
+    await agent.call("claim_task", id=tasks[0])
+    folder = team.path.with_name("tasks.sessions")
+    (file,) = folder.glob("*.json")
+    kept = json.loads(file.read_text())
+    kept["claims"] = [{**kept["claims"][0], "since": number + 1} for number in range(200)]
+    file.write_text(json.dumps(kept))
+    with pytest.raises(ToolFailed, match="release or finish a task first: 200 are claimed"):
+        await agent.call("claim_task", id=tasks[1])
+
+
+@pytest.mark.requirement("AG-11")
+async def test_the_tasks_of_a_list_are_claimed_in_its_order(tmp_path: Path) -> None:
+    settings = HeartbeatSettings(task_store=f"json:{tmp_path / 'tasks.json'}", task_extra_tools="claims")
+    client = OpenClient(build_heartbeat(settings))
+    tasks = [(await client.call("task_create", {"raw_user_request": text}))["id"] for text in ("one", "two")]
+    assert [(await client.call("claim_task", {}))["claim"]["task"] for _ in tasks] == tasks
+
+
+# Deadlines
+
+
+@pytest.fixture
+def hurried(tmp_path: Path) -> tuple[Team, list[Store[StoredTask]]]:
+    """Agents without processes of their own, who have a minute from call to call."""
+    team = Team(tmp_path)
+
+    def opened() -> Store[StoredTask]:
+        database = DocumentDatabase(team.path, CODEC, WarningList(), lambda: team.now, fsync=False)
+        register = ClaimRegister(WarningList(), SessionFiles(team.path), seconds=60)
+        return Store(database, CODEC.kind, clock=lambda: team.now, claims=register)
+
+    return team, [opened(), opened()]
+
+
+@pytest.mark.requirement("AG-14")
+def test_the_claim_of_an_agent_without_a_process_ends_unless_it_calls_again(
+    hurried: tuple[Team, list[Store[StoredTask]]],
+) -> None:
+    team, (one, two) = hurried
+    task = TaskService(one, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
+
+    def claim(store: Store[StoredTask], agent: str) -> Claim | None:
+        with made_by("client 1", "claim_task", agent, is_remote=True):
+            return StoreClaiming(store, TasksView(store)).claim(task, "", is_forced=False).claim
+
+    def change(store: Store[StoredTask], agent: str) -> None:
+        with made_by("client 1", "update_task", agent, is_remote=True):
+            TaskService(store, Random(1)).update_task(UpdateTaskArguments(id=task, title=f"x{team.now}"))
+
+    with pytest.raises(InvalidArguments, match="agent: give a name of your own"):
+        claim(one, "")
+    held = claim(one, "ann")
+    assert held
+    for _ in range(3):  # each call gives it another minute
+        team.now += timedelta(seconds=50)
+        change(two, held.token)
+        with pytest.raises(TaskClaimed, match="or longer if its agent calls"):
+            claim(two, "bob")
+    team.now += timedelta(seconds=61)
+    change(one, held.token)  # nobody else has taken it
+    team.now += timedelta(seconds=61)
+    later = claim(two, "bob")
+    assert later
+    assert later.since > held.since
+    for agent, error in ((held.token, ClaimLost), ("ann", TaskClaimed)):
+        with pytest.raises(error):
+            change(one, agent)
+    change(one, "bob")
+
+
+# Files
+
+
+@pytest.mark.requirement("AG-12")
+async def test_what_cannot_be_read_or_written_is_an_error_that_names_the_folder(team: Team) -> None:
+    agent = team.join()
+    task = await agent.create()
+    folder = team.path.with_name("tasks.sessions")
+    folder.write_text("not a folder")
+    with pytest.raises(ToolFailed, match=r"StoreWriteFailed.*tasks\.sessions"):
+        await agent.call("claim_task", id=task)
+    folder.unlink()
+    await agent.call("claim_task", id=task)
+    (file,) = folder.glob("*.json")
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(ToolFailed, match=r"StoreUnreadable.*tasks\.sessions"):
+        await agent.call("update_task", id=task, title="x")
+
+
+@pytest.mark.requirement("AG-12")
+def test_a_damaged_file_of_a_session_holds_nothing(tmp_path: Path) -> None:
+    files = SessionFiles(tmp_path / "tasks", "tasks-v1 ann")
+    files.write([Claim(task="t", since=1, process=files.session, kept_by=files.session)])
+    other = SessionFiles(tmp_path / "tasks", "tasks-v1 ann")
+    assert [claim.task for claim in other.read()] == ["t"]
+    assert SessionFiles(tmp_path / "tasks", "tasks-v1 bob").read() == []
+    assert SessionFiles(tmp_path / "tasks").read() == []
+    for file in (tmp_path / "tasks.sessions").glob("*.json"):
+        file.write_text("{")
+    assert other.read() == []
+    assert files.is_news()
+
+
+@pytest.mark.requirement("AG-12")
+def test_at_most_100_claims_of_ended_processes_are_kept_the_last_ones(tmp_path: Path) -> None:
+    files, other = SessionFiles(tmp_path / "tasks"), SessionFiles(tmp_path / "tasks")
+    files.write([Claim(task=f"t{it}", since=it, kept_by=files.session) for it in range(1, 121)])
+    files.close()
+    other.write(other.read())
+    assert [claim.since for claim in other.read()] == [*range(21, 121)]
+
+
+def test_an_agent_holds_its_own_claims_only() -> None:
+    claim = Claim(task="t", since=1, process="p", agent="ann")
+    assert Agent("p", "ann").holds(claim)
+    assert not any(Agent(*who).holds(claim) for who in (("p", ""), ("q", "ann"), ("", "ann")))
