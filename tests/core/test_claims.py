@@ -271,6 +271,17 @@ async def test_the_tasks_of_a_list_are_claimed_in_its_order(tmp_path: Path) -> N
     assert [(await client.call("claim_task", {}))["claim"]["task"] for _ in tasks] == tasks
 
 
+@pytest.mark.requirement("AG-13")
+async def test_agents_exclude_each_other_in_memory_too(tmp_path: Path) -> None:
+    shared = Team(tmp_path, task_store="memory:").join()
+    task = await shared.create()
+    await shared.call("claim_task", agent="ann")
+    assert (await shared.call("claim_task", agent="bob"))["held"][0]["agent"] == "ann"
+    with pytest.raises(ToolFailed, match="TaskClaimed"):
+        await shared.call("update_task", id=task, title="x", agent="bob")
+    await shared.call("update_task_status", id=task, status="canceled", agent="ann")
+
+
 # Deadlines
 
 
@@ -354,6 +365,10 @@ def test_a_damaged_file_of_a_session_holds_nothing(tmp_path: Path) -> None:
     for file in (tmp_path / "tasks.sessions").glob("*.json"):
         file.write_text("{")
     assert other.read() == []
+    assert files.is_news()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "tasks.sessions").rename(tmp_path / "elsewhere" / "tasks.sessions")
+    (tmp_path / "tasks.sessions").write_text("not a folder")
     assert files.is_news()
 
 

@@ -136,8 +136,6 @@ def describe(claim: Claim) -> JsonObject:
     shown["since"] = format_timestamp(from_microseconds(claim.since))
     if claim.until:
         shown["until"] = format_timestamp(from_microseconds(claim.until))
-    if claim.is_ended:
-        shown["ended"] = True
     return shown | ({"note": claim.note} if claim.note else {})
 
 
