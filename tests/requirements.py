@@ -106,7 +106,7 @@ _AGENT: Final = {
     "PE-4": "where there is no project the tool that makes one is offered, and no message names a tool without its set",
     "PE-7": "every change on the board is named in a message that undoes it; what changes many tasks asks first",
     "PE-10": "only what is allowed is offered to a person, and errors have the words of the page or the command line",
-    "PE-15": "the details of a task show by whom and from what it was changed, and undo each change",
+    "PE-15": "the details of a task show who works on it, by whom and from what it was changed, and undo each change",
     "PE-16": "watch shows the time and marks changes, list has --all, filters and JSON, help begins with people",
     "PE-17": "text is accepted for a number or a boolean; a list that came as text with commas is reported",
     "PE-19": "an answer is short unless all is asked for, a call may do the next step, a loss is in the description",

@@ -65,9 +65,9 @@ def make_place(record: ServerRecord, folder: Path) -> Path:
 class Agent:
     """A client of a server of its own on the same store."""
 
-    def __init__(self, record: ServerRecord, folder: Path, engine: str = "json") -> None:
+    def __init__(self, record: ServerRecord, folder: Path, engine: str = "json", **settings: str) -> None:
         self.record = record
-        self.server: TaskServer = record.built(folder, engine)
+        self.server: TaskServer = record.built(folder, engine, **settings)
         self._client = OpenClient(self.server)
         self._loop = asyncio.Runner()
 

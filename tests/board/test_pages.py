@@ -196,6 +196,20 @@ def test_the_details_link_what_is_above_a_task_and_what_it_waits_for(tmp_path: P
     assert later.count('hx-get="taskmaster/task?id=1"') == 1
 
 
+@pytest.mark.requirement("PE-15", "AG-11")
+def test_the_details_say_which_agent_has_claimed_a_task_or_the_one_above(tmp_path: Path) -> None:
+    agent = Agent(record_of("hierarchy"), tmp_path, TASK_EXTRA_TOOLS="claims")
+    agent.create("Dig", id="dig", tasks=[{"name": "Deep", "id": "deep"}])
+    agent.call("claimTask", id="dig", note="the <pond>")
+    with open_board(tmp_path, "hierarchy") as board:
+        task, below = board.get("/task", id="dig").text, board.get("/task", id="deep").text
+        agent.close()
+        ended = board.get("/task", id="dig").text
+    for shown in (task, below):
+        assert '<p class="about">Claimed by mcp 0.1.0: the &lt;pond&gt;</p>' in shown
+    assert "Claimed by mcp 0.1.0, whose process has ended: the &lt;pond&gt;" in ended
+
+
 def test_what_changes_more_than_one_task_says_how_many_before_it_does(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("A", tasks=[{"name": "A1", "id": "a1"}, {"name": "A2", "id": "a2"}])
     assert "Remove it, with everything below it (2 tasks)?" in tree.get("/form", action="remove", id=task_id).text

@@ -170,9 +170,10 @@ async def test_agents_that_share_a_process_exclude_each_other_by_their_names(tea
     task = await shared.create()
     token = (await shared.call("claim_task", id=task, agent="ann"))["claim"]["token"]
     assert token.startswith("ann#")
-    for agent in ({}, {"agent": "bob"}):
+    for agent in (None, "bob"):
+        named = {"agent": agent} if agent else dict[str, JsonValue]()
         with pytest.raises(ToolFailed, match="If you are 'ann', give that as 'agent'"):
-            await shared.call("update_task", id=task, title="x", **agent)
+            await shared.call("update_task", id=task, title="x", **named)
     for name in ("ann", token):
         await shared.call("update_task", id=task, title=name, agent=name)
     with pytest.raises(ToolFailed, match="give a name for yourself"):

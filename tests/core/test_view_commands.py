@@ -7,13 +7,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 from pydantic import JsonValue
 
+from task_core.claims.claim import Claim
 from task_core.cli.main import run
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings, describe_settings
@@ -68,6 +69,9 @@ class NotesView:
 
     def next(self) -> str | None:
         return next((line.id for line in self.shown if line.status == "todo"), None)
+
+    def claims(self) -> Sequence[Claim]:
+        return ()
 
     def revision(self) -> object:
         return 1

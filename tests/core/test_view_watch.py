@@ -6,7 +6,7 @@ import io
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import TextIO
 
@@ -14,6 +14,7 @@ import pytest
 from pydantic import JsonValue
 from typing_extensions import override
 
+from task_core.claims.claim import Claim
 from task_core.cli.view.watch import Look, look_repeatedly, watch_in_place, write_changes
 from task_core.errors import InvalidArguments, StoreDamaged, TaskError
 from task_core.text import address_people
@@ -48,6 +49,9 @@ class Tasks:
         wanted = match_statuses(statuses, self.statuses)
         self.listed += 1
         return (line for line in self._scene() if not wanted or line.status in wanted)
+
+    def claims(self) -> Sequence[Claim]:
+        return ()
 
     def revision(self) -> object:
         self._scene()

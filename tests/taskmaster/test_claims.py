@@ -13,7 +13,7 @@ from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.server import build_server
 from taskmaster_mcp.settings import TaskmasterSettings
-from tests.taskmaster.conftest import ServedProject, item, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, tag
 from tests.tool_client import OpenClient, ToolFailed
 
 pytestmark = pytest.mark.requirement("AG-11", "AG-15")
@@ -54,12 +54,13 @@ async def test_agents_claim_in_the_order_of_next_task_and_never_the_same(team: l
 async def test_a_claim_keeps_others_from_a_task_and_its_subtasks_until_it_is_finished(team: list[Member]) -> None:
     one, two = team
     await one.call("claim_task", {"id": "2"})
-    for tool, arguments in (
+    refused_calls: list[tuple[str, Object]] = [
         ("set_task_status", {"id": "2.1", "status": "done"}),
         ("add_subtask", {"id": "2", "title": "More"}),
         ("remove_task", {"id": "2"}),
         ("claim_task", {"id": "2.1"}),
-    ):
+    ]
+    for tool, arguments in refused_calls:
         with pytest.raises(ToolFailed, match="has claimed 'master:2'") as refused:
             await two.call(tool, arguments)
         assert refused.value.details["reason"] == "TASK_CLAIMED"

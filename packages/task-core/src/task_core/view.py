@@ -88,6 +88,9 @@ class View(Protocol):
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks; None: only listing them again shows a change."""
 
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims on open tasks, the oldest first."""
+
     def close(self) -> None:
         """Release the store."""
 

@@ -99,6 +99,7 @@ class Pages:
         def read() -> dict[str, Any]:
             task, tasks = store.view.task(task_id), store.tasks()
             line = find_line(store, task_id, task)
+            names = {task_id, *(above.id for above in tasks.above(task_id))}
             needed = [found for found in map(tasks.line, line.needs) if found]
             return {
                 "line": line,
@@ -108,6 +109,7 @@ class Pages:
                 "steps": list_steps(store, line),
                 "is_begun": count_below(tasks, task_id, store.view.finished) > 0,
                 "places": list_places(store, task_id),
+                "claims": [claim for claim in store.view.claims() if claim.task in names],
                 "has_history": store.find_history() is not None,
             }
 
