@@ -257,9 +257,8 @@ async def test_a_list_has_at_most_200_claims(team: Team) -> None:
     await agent.call("claim_task", id=tasks[0])
     folder = team.path.with_name("tasks.sessions")
     (file,) = folder.glob("*.json")
-    kept = json.loads(file.read_text())
-    kept["claims"] = [{**kept["claims"][0], "since": number + 1} for number in range(200)]
-    file.write_text(json.dumps(kept))
+    (kept,) = json.loads(file.read_text())
+    file.write_text(json.dumps([{**kept, "since": number + 1} for number in range(200)]))
     with pytest.raises(ToolFailed, match="release or finish a task first: 200 are claimed"):
         await agent.call("claim_task", id=tasks[1])
 
@@ -363,9 +362,10 @@ def test_a_damaged_file_of_a_session_holds_nothing(tmp_path: Path) -> None:
     assert [claim.task for claim in other.read()] == ["t"]
     assert SessionFiles(tmp_path / "tasks", "tasks-v1 bob").read() == []
     assert SessionFiles(tmp_path / "tasks").read() == []
-    for file in (tmp_path / "tasks.sessions").glob("*.json"):
-        file.write_text("{")
-    assert other.read() == []
+    for damaged in ("{", "[{}]", '[{"task": "t", "since": "x"}]', '{"task": 1}'):
+        for file in (tmp_path / "tasks.sessions").glob("*.json"):
+            file.write_text(damaged)
+        assert other.read() == []
     assert files.is_news()
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "tasks.sessions").rename(tmp_path / "elsewhere" / "tasks.sessions")
@@ -374,12 +374,25 @@ def test_a_damaged_file_of_a_session_holds_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("AG-12")
-def test_at_most_100_claims_of_ended_processes_are_kept_the_last_ones(tmp_path: Path) -> None:
-    files, other = SessionFiles(tmp_path / "tasks"), SessionFiles(tmp_path / "tasks")
-    files.write([Claim(task=f"t{it}", since=it, kept_by=files.session) for it in range(1, 121)])
+async def test_at_most_100_claims_of_ended_processes_are_kept_the_last_ones(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    files = SessionFiles(team.path)
+    files.write([Claim(task=task, since=it, kept_by=files.session) for it in range(1, 121)])
     files.close()
-    other.write(other.read())
-    assert [claim.since for claim in other.read()] == [*range(21, 121)]
+    await other.create("Paint the door")
+    assert [claim.since for claim in files.read()] == [*range(21, 121)]
+
+
+@pytest.mark.requirement("AG-12")
+def test_a_session_that_is_used_again_holds_its_lock_again(tmp_path: Path) -> None:
+    files, other = SessionFiles(tmp_path / "tasks"), SessionFiles(tmp_path / "tasks")
+    claim = Claim(task="t", since=1, kept_by=files.session)
+    for _ in range(2):
+        files.write([claim])
+        assert [it.is_ended for it in (*files.read(), *other.read())] == [False, False]
+        files.close()
+        assert [it.is_ended for it in (*files.read(), *other.read())] == [True, True]
 
 
 def test_an_agent_holds_its_own_claims_only() -> None:

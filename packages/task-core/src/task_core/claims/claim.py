@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from task_core.errors import InvalidArguments, TaskError, echo
 from task_core.history.changes import BOARD, COMMAND_LINE, OUTSIDE, Change, JsonObject, Step
@@ -21,6 +22,7 @@ __all__ = [
     "TaskClaimed",
     "check_changes",
     "describe",
+    "parse_claims",
 ]
 
 _PEOPLE: Final = frozenset({BOARD, COMMAND_LINE, OUTSIDE})
@@ -28,7 +30,7 @@ _PEOPLE: Final = frozenset({BOARD, COMMAND_LINE, OUTSIDE})
 
 
 _MAX_CLAIMS: Final = 200
-"""Claims in one list."""
+"""The number of living claims in one list."""
 
 
 class Agent(NamedTuple):
@@ -86,10 +88,15 @@ class Claim:
         """Return what is kept of it."""
         return {name: value for name, value in vars(self).items() if value and name != "kept_by"}
 
-    @classmethod
-    def parse(cls, values: dict[str, Any], kept_by: str = "") -> Self:
-        """Return the claim that ``to_json`` gave, or raise ``TypeError``."""
-        return cls(**values, kept_by=kept_by)
+
+def parse_claims(data: str | bytes) -> list[Claim]:
+    """Return the claims in a JSON array, as ``to_json`` gave them; another text raises ``ValueError``."""
+    return _kept_form().validate_json(data)
+
+
+@cache
+def _kept_form() -> TypeAdapter[list[Claim]]:
+    return TypeAdapter(list[Claim])  # made when it is needed, since that takes time
 
 
 class TaskClaimed(TaskError):
@@ -177,8 +184,8 @@ class ClaimList:
             raise TaskClaimed(others[0], self.agent, wanted=new.task)
         if others and not new.note:
             raise InvalidArguments([("note", f"say why you take the task over from '{echo(others[0].holder)}'")])
-        if len(self.claims) >= _MAX_CLAIMS:
-            raise InvalidArguments([("id", f"release or finish a task first: {len(self.claims)} are claimed")])
+        if sum(it.is_living(self.now) for it in self.claims) >= _MAX_CLAIMS:
+            raise InvalidArguments([("id", f"release or finish a task first: {_MAX_CLAIMS} are claimed")])
         gone = [*others, *(it for it in self._related(new.task) if not it.is_living(self.now) or self.agent.holds(it))]
         after: JsonObject = {"agent": new.holder, "note": new.note}
         steps = [Step(it.task, "claimed", {"agent": it.holder}, after) for it in others]

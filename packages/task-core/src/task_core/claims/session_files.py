@@ -5,7 +5,6 @@ that file knows that the process has ended; the next writer moves its claims to 
 the store is locked, and replaced as a whole, also by others: a claim can be taken over.
 """
 
-import json
 import os
 import secrets
 import sys
@@ -19,7 +18,7 @@ from typing import Final
 from filelock import lock_descriptor
 from pydantic_core import to_json
 
-from task_core.claims.claim import Claim
+from task_core.claims.claim import Claim, parse_claims
 from task_core.durable import replace_file
 from task_core.errors import StoreUnreadable, StoreWriteFailed
 from task_core.files import NEW_FLAGS, FileIdentity, ProcessLock, Wait, close, describe, identify, read_file
@@ -31,9 +30,6 @@ SESSIONS_SUFFIX: Final = ".sessions"
 
 _ENDED: Final = "ended"
 """The session that stands for all that have ended."""
-
-_MAX_ENDED: Final = 100
-"""Claims of ended sessions that are kept, the last ones."""
 
 _LOCK_SECONDS: Final = 5.0
 """Seconds for a lock that nobody else has, except for a moment to find out whether it is held."""
@@ -50,6 +46,7 @@ class SessionFiles:
         self.is_untidy = False
         """true if there are files of sessions that have ended, which ``write`` removes"""
         self._lock: ProcessLock | None = None
+        self._read_last: FileIdentity | None = None
         self._seen: FileIdentity | None = None
 
     def read(self) -> list[Claim]:
@@ -69,7 +66,7 @@ class SessionFiles:
         It raises ``StoreWriteFailed`` if a file cannot be written.
         """
         # Those that have ended come first, so that a crash leaves them twice rather than nowhere.
-        files: dict[str, list[Claim]] = {_ENDED: [claim for claim in claims if claim.is_ended][-_MAX_ENDED:]}
+        files: dict[str, list[Claim]] = {_ENDED: [claim for claim in claims if claim.is_ended]}
         for claim in claims:
             if not claim.is_ended:
                 files.setdefault(claim.kept_by, []).append(claim)
@@ -85,6 +82,10 @@ class SessionFiles:
         with suppress(OSError):
             return self._lock is not None and self._identify() != self._seen
         return True
+
+    def note_seen(self) -> None:
+        """Count what was read last as known."""
+        self._seen = self._read_last
 
     def close(self) -> None:
         """End the session; what it still claims can be taken by anybody."""
@@ -123,16 +124,17 @@ class SessionFiles:
     def _read(self, name: str) -> list[Claim]:
         """Return the claims in a file; one that is gone or damaged has none."""
         is_ended = name == _ENDED
-        if name not in {_ENDED, self.session} and not _is_locked(self._file(name, ".lock")):
+        is_own = name == self.session and self._lock is not None
+        if not (is_ended or is_own or _is_locked(self._file(name, ".lock"))):
             is_ended = self.is_untidy = True
         try:
             data, identity = read_file(self._file(name))
-            found = [Claim.parse(it, kept_by=name) for it in json.loads(data)["claims"]]
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            found = parse_claims(data)
+        except (FileNotFoundError, ValueError):
             return []
         if name == self.session:
-            self._seen = identity
-        return [replace(claim, is_ended=True, kept_by=_ENDED) for claim in found] if is_ended else found
+            self._read_last = identity
+        return [replace(claim, is_ended=is_ended, kept_by=_ENDED if is_ended else name) for claim in found]
 
     def _write(self, name: str, claims: list[Claim]) -> None:
         if not claims and name != self.session and not _is_locked(self._file(name, ".lock")):
@@ -140,10 +142,10 @@ class SessionFiles:
         elif claims != self._read(name):
             if name == self.session:
                 self._begin()
-            data = to_json({"process": os.getpid(), "claims": [claim.to_json() for claim in claims]}, indent=1)
+            data = to_json([claim.to_json() for claim in claims], indent=1)
             replace_file(self._file(name), data + b"\n", fsync=False).close()
             if name == self.session:
-                self._seen = self._identify()
+                self._seen = self._read_last = self._identify()
 
     def _begin(self) -> None:
         """Hold the lock of this session until the process ends."""

@@ -1,6 +1,5 @@
 """The claims on the tasks of a store: who holds what, and what that forbids in each transaction (AG-11 to AG-16)."""
 
-import json
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -8,7 +7,7 @@ from typing import Final, Protocol
 
 from pydantic_core import to_json
 
-from task_core.claims.claim import Agent, Claim, check_changes
+from task_core.claims.claim import Agent, Claim, check_changes, parse_claims
 from task_core.claims.session_files import SessionFiles
 from task_core.errors import InvalidArguments, echo
 from task_core.history.changes import Change, current_origin
@@ -18,6 +17,9 @@ __all__ = ["CLAIM_SECONDS", "ChangedTasks", "ClaimRegister", "ClaimedTasks"]
 
 CLAIM_SECONDS: Final = 900.0
 """Seconds after which the claim of an agent without a process of its own ends, unless it calls again (AG-14)."""
+
+_MAX_ENDED: Final = 100
+"""The number of claims of agents that are gone that are kept, the last ones."""
 
 _RENEWED: Final = 0.1
 """The part of that time after which a call renews the claim."""
@@ -110,6 +112,8 @@ class ClaimRegister:
             )
         self._own = {number: claim for number, claim in self._own.items() if work.is_open(claim.task)}
         if work.claims != kept or (self._files and self._files.is_untidy):
+            forgotten = [it for it in work.claims if it.is_ended][:-_MAX_ENDED]
+            work.claims = [it for it in work.claims if it not in forgotten]
             self._own |= {it.since: it for it in work.claims if it.process == self._session and not it.is_ended}
             if self._files:
                 self._files.write(work.claims)
@@ -138,7 +142,7 @@ class ClaimRegister:
         if self._files:
             found = self._files.read()
         else:
-            found = [] if tasks.kept_claims == "[]" else [Claim.parse(it) for it in json.loads(tasks.kept_claims)]
+            found = [] if tasks.kept_claims == "[]" else parse_claims(tasks.kept_claims)
         if any(claim.until for claim in found):
             moment = now()
             return [replace(claim, is_ended=True) if 0 < claim.until <= moment else claim for claim in found]
@@ -156,6 +160,8 @@ class ClaimRegister:
         ]
 
     def _report(self, claims: Iterable[Claim]) -> None:
+        if self._files:
+            self._files.note_seen()
         present = {claim.since: claim for claim in claims}
         for number, claim in [*self._own.items()]:
             now = present.get(number)
