@@ -69,6 +69,7 @@ class HeartbeatService:
         self._clock = maker.clock
         self._is_cleaning_due = True
         self._taking_in = threading.Lock()
+        self._outer = threading.local()
         self._slow: Future[None] | None = None
 
     def clean(self) -> None:
@@ -179,11 +180,22 @@ class HeartbeatService:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
-        """Open a transaction that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due."""
+        """Open a transaction that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due.
+
+        One that this thread opens within another is a part of that one.
+        """
+        outer: Transaction[HeartbeatTask] | None = getattr(self._outer, "tasks", None)
+        if outer is not None:
+            yield outer
+            return
         with self._file.transaction() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
             tasks.end_change("heartbeat-mcp", "clean-up")
-            yield tasks
+            self._outer.tasks = tasks
+            try:
+                yield tasks
+            finally:
+                self._outer.tasks = None
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
             self._is_cleaning_due = False
 

@@ -124,5 +124,8 @@ ACTIONS: Final = BoardActions(
     steps=[*map(_step, _NAMES)],
     poll=Action("poll", "task_list", values={"limit": 1}),
     mirror="heartbeat_file_path",
+    note=Action(
+        "note", "task_update", task="task_id", inside="updates", outside={"append_ideas": True}, fields=("ideas",)
+    ),
 )
 """The tools behind each thing that people can do."""

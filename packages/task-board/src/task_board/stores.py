@@ -164,7 +164,7 @@ class BoardStore:
         """Call the tool of an action, only while ``token`` is that of the tasks, if it is given."""
         call = str(next(self._calls))
         meta = cast("RequestParamsMeta", {CALL: call} | ({} if token is None else {EXPECTED: token}))
-        outcome = _outcome(await self._client.call_tool(action.tool, _arguments(action, arguments), meta=meta))
+        outcome = _outcome(await self._client.call_tool(action.tool, action.arguments(arguments), meta=meta))
         change = self._made.pop(call, None)
         is_kept = change and await to_thread.run_sync(self.find_history)
         return outcome._replace(change=change.number) if change and is_kept else outcome
@@ -182,14 +182,6 @@ class BoardStore:
     async def token(self) -> str:
         """Return the token of the tasks as they are now."""
         return (await to_thread.run_sync(self.store.changes, None, 0)).token
-
-
-def _arguments(action: Action, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the arguments of a call: those that say which task, and the values beside them or ``inside``."""
-    where = {action.task, action.parent, action.index} - {""}
-    outer = {name: value for name, value in arguments.items() if name in where}
-    inner = {**action.values, **{name: value for name, value in arguments.items() if name not in where}}
-    return {**outer, action.inside: inner} if action.inside else {**inner, **outer}
 
 
 def _outcome(result: CallToolResult) -> CallOutcome:

@@ -163,6 +163,8 @@ class Action(NamedTuple):
     """the argument with its place among the tasks there, from 0"""
     inside: str = ""
     """the argument that holds the values and fields, if they are not arguments themselves"""
+    outside: Mapping[str, JsonValue] = {}
+    """arguments beside that one that every call has"""
     values: Mapping[str, JsonValue] = {}
     """arguments that every call has"""
     fields: Sequence[str] = ()
@@ -179,6 +181,13 @@ class Action(NamedTuple):
     """true if the task is gone afterwards, so that the board asks first"""
     reopens: bool = False
     """true if finished tasks below it are open afterwards, so that the board asks first if there are any"""
+
+    def arguments(self, given: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the arguments of a call: those that say which task and place, and the fields beside or inside them."""
+        where = {self.task, self.parent, self.index} - {""}
+        outer = {name: value for name, value in given.items() if name in where}
+        inner = {**self.values, **{name: value for name, value in given.items() if name not in where}}
+        return {**self.outside, **outer, self.inside: inner} if self.inside else {**inner, **outer}
 
 
 class BoardActions(NamedTuple):
@@ -206,6 +215,8 @@ class BoardActions(NamedTuple):
     """moves a task below another one, or to another place among its siblings if it has an ``index``"""
     place_on_top: Action | None = None
     """moves a task to the top level"""
+    note: Action | None = None
+    """adds a note, its one field, to a task"""
     levels: int = 0
     """the levels that a tree may have, if there is a limit"""
 

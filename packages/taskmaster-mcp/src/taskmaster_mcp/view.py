@@ -204,5 +204,6 @@ ACTIONS: Final = BoardActions(
     place_below=Action("place_below", "add_subtask", task="taskId", parent="id"),
     place_on_top=Action("place_on_top", "remove_subtask", task="id", values={"convert": True}),
     levels=2,
+    note=Action("note", "update_task", task="id", values={"append": True}, fields=("details",)),
 )
 """The tools behind each thing that people can do."""

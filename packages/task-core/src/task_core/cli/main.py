@@ -23,6 +23,15 @@ from task_core.bootstrap import (
     find_plugin,
     log_to_stderr,
 )
+from task_core.cli.command_table import (
+    CLIENT_COMMANDS,
+    COMMANDS,
+    SESSION_COMMANDS,
+    STORE_COMMANDS,
+    VIEW_COMMANDS,
+    WRITE_COMMANDS,
+    run_with_options,
+)
 from task_core.cli.greeting_file import GreetingFile
 from task_core.cli.program import Program
 from task_core.server.transports.greeting import NOTHING_HEARD, answer_while_loading
@@ -37,32 +46,6 @@ __all__ = ["postpone", "run"]
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 """The addresses that ``--host`` accepts: other machines cannot reach them, so they need no authentication (CLI-2)."""
 
-_COMMANDS: Final = {
-    "install": "add this server to clients",
-    "uninstall": "remove it from them",
-    "list": "show the tasks",
-    "show": "show one task",
-    "next": "show the task to work on next",
-    "watch": "show the tasks and every change to them",
-    "history": "show what was changed, and by whom",
-    "undo": "put back what a change replaced",
-    "brief": "print what a new session must know",
-    "doctor": "check the set-up without changing anything",
-    "serve": "answer MCP clients on stdio, or over HTTP with --transport http (the default command)",
-    "restore": "list the older documents, or put FILE back",
-    "export": "write the tasks as a JSON document to FILE or stdout",
-    "import": "read the JSON document FILE into an empty store",
-    "migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them",
-}
-"""The commands, not all of which every server has: first those that people use."""
-
-_STORE_COMMANDS: Final = ("restore", "export", "import", "migrate")
-"""All but the first move tasks from and to a database."""
-
-_CLIENT_COMMANDS: Final = ("install", "uninstall")
-_SESSION_COMMANDS: Final = ("brief", "history", "undo")
-_VIEW_COMMANDS: Final = ("list", "show", "next", "watch")
-
 
 def run(program: Program, argv: Sequence[str] | None = None) -> None:
     """Read options and settings, build the server, and serve until the input ends or a signal comes, with exit code 0.
@@ -71,12 +54,17 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
         SystemExit: with 2 for a bad option or setting, 1 if ``doctor`` finds a fault or a command fails, else 0.
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
-    stored = _STORE_COMMANDS[: None if program.has_database else 1] if program.codec else ()
-    optioned = [*_CLIENT_COMMANDS, *(_SESSION_COMMANDS if stored else ()), *(_VIEW_COMMANDS if program.view else ())]
+    stored = STORE_COMMANDS[: None if program.has_database else 1] if program.codec else ()
+    optioned = [*CLIENT_COMMANDS, *(SESSION_COMMANDS if stored else ()), *(VIEW_COMMANDS if program.view else ())]
+    optioned += WRITE_COMMANDS if program.actions else ()
     parser = _parser(program.name, ["serve", "doctor", *stored, *optioned])
     options = parser.parse_args(words[:1] if {*optioned}.intersection(words[:1]) else words)
     if options.help or options.version:
-        sys.stdout.write(_help(program, parser) if options.help else f"{program.name} {program.version()}\n")
+        sys.stdout.write(
+            _help(program, ["serve", "doctor", *stored, *optioned])
+            if options.help
+            else f"{program.name} {program.version()}\n"
+        )
         parser.exit()
     _prepare_process()
     if options.command == "doctor":
@@ -95,7 +83,9 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
     try:
         with suppress(KeyboardInterrupt):
             if options.command in optioned:
-                parser.exit(_run_with_options(program, options.command, words))
+                _take_signals_as_interrupts()
+                gc.disable()  # as below
+                parser.exit(run_with_options(program, options.command, words))
             if options.command != "serve":
                 parser.exit(_run_command(program, options))
             _take_signals_as_interrupts()
@@ -105,36 +95,10 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
     _leave_threads_behind()
 
 
-def _run_with_options(program: Program, command: str, words: Sequence[str]) -> int:
-    if words[0] != command:
-        raise BadSettings(f"write {command} before its options: {program.name} {command} …")
-    _take_signals_as_interrupts()
-    gc.disable()  # as below
-    if command in _CLIENT_COMMANDS:
-        from importlib.util import find_spec  # noqa: PLC0415 - serving does not need it
-
-        if find_spec("mcp_client_install") is None:
-            raise BadSettings(f"{command} needs the package mcp-client-install: pip install mcp-client-install")
-        from task_core.cli.registration import run_install  # noqa: PLC0415 - serving does not need it
-
-        return run_install(program, words)
-    if command == "brief":
-        from task_core.cli.brief_command import run_brief_command  # noqa: PLC0415 - serving does not need it
-
-        return run_brief_command(program, words)
-    if command in _SESSION_COMMANDS:
-        from task_core.cli.history_commands import run_history_command  # noqa: PLC0415 - serving does not need it
-
-        return run_history_command(program, words)
-    from task_core.cli.view.commands import run_view_command  # noqa: PLC0415 - serving does not need it
-
-    return run_view_command(program, words)
-
-
 def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     formatter, usage = argparse.RawTextHelpFormatter, "%(prog)s [COMMAND] [OPTIONS]"
     parser = argparse.ArgumentParser(name, usage, formatter_class=formatter, add_help=False)
-    what = "\n".join(f"{command:9}  {text}" for command, text in _COMMANDS.items() if command in commands)
+    what = "\n".join(f"{command:9}  {text}" for command, text in COMMANDS.items() if command in commands)
     what += f"\nEach command before doctor has a help of its own: {name} install --help"
     parser.add_argument("command", nargs="?", choices=commands, metavar="COMMAND", default="serve", help=what)
     takes = [word for command, word in (("restore", "FILE"), ("migrate", "ROLE")) if command in commands]
@@ -153,9 +117,15 @@ def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _help(program: Program, parser: argparse.ArgumentParser) -> str:
+def _help(program: Program, commands: Sequence[str]) -> str:
     from task_core.cli.settings import describe_environment  # noqa: PLC0415 - serving does not need it
 
+    if program.actions:
+        from task_core.cli.write_commands import find_commands  # noqa: PLC0415 - serving does not need it
+
+        known = find_commands(program.actions())
+        commands = [command for command in commands if command not in WRITE_COMMANDS or command in known]
+    parser = _parser(program.name, commands)
     parser.description = program.description()
     parser.epilog = describe_environment(program.settings_type())
     return parser.format_help()

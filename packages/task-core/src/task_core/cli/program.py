@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from task_core.doctor import Check
     from task_core.document_file import DocumentFormat
     from task_core.server.app import TaskServer
-    from task_core.view import View
+    from task_core.view import BoardActions, View
 
 __all__ = ["Program"]
 
@@ -36,6 +36,7 @@ class Program(NamedTuple):
     side: Callable[[Any], SideFile | None] = lambda _: None
     greeting: str = ""
     view: Callable[[Any], View] | None = None
+    actions: Callable[[], BoardActions] | None = None
     distribution: str = ""
     has_database: bool = True
 
@@ -78,6 +79,7 @@ class Program(NamedTuple):
             side=lambda settings: load("transfer").side_file(settings) if has("transfer") else None,
             greeting=f"{folder}/greeting.json",
             view=(lambda settings: load("view").open_view(settings)) if has("view") else None,
+            actions=(lambda: load("view").ACTIONS) if has("view") else None,
             distribution=getattr(module, "DISTRIBUTION", ""),
             has_database=getattr(module, "HAS_DATABASE", True),
         )

@@ -50,8 +50,6 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseM
 _log = logging.getLogger(__name__)
 
 
-_Call = mcp_types.CallToolRequestParams
-
 Work = Callable[[], RenderedAnswer | Awaitable[RenderedAnswer]]
 """A call as it is carried out."""
 
@@ -84,7 +82,8 @@ class TaskServer:
         close: Callable[[], None] = lambda: None,
         can_answer_now: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._warnings = warnings
+        self.warnings = warnings
+        """wait for the next answer"""
         self.close = close
         """ends every wait for the store; waiting calls fail"""
         self.form = AnswerForm()
@@ -103,7 +102,7 @@ class TaskServer:
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
         """returns how a call of a tool that may change the tasks is carried out"""
         self._can_answer_now = can_answer_now
-        self._take_agent: Callable[[_Call], tuple[_Call, str]] = lambda params: (params, "")
+        self._take_agent: Callable[..., tuple[mcp_types.CallToolRequestParams, str]] = lambda params: (params, "")
         self._tools: dict[str, _Tool] = {}
         self.workers = Workers()
         """carry out the calls; their threads may be those of another server"""
@@ -114,7 +113,7 @@ class TaskServer:
             version=version,
             instructions=instructions,
             lifespan=lambda _: lifespan(),
-            get_tool_input_schema=self._input_schema,
+            get_tool_input_schema=self.input_schema,
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
@@ -134,7 +133,7 @@ class TaskServer:
 
     def is_read_only(self, tool: str) -> bool:
         """Return whether a tool changes nothing, as one that does not exist."""
-        found = self._tool(tool)
+        found = self.find_tool(tool)
         return found is None or found.is_read_only
 
     def tool(
@@ -236,11 +235,13 @@ class TaskServer:
         if self._subscriptions is not None:
             await self._subscriptions.report(ids, resized=resized)
 
-    def _input_schema(self, name: str) -> Schema | None:
-        tool = self._tool(name)
+    def input_schema(self, name: str) -> Schema | None:
+        """Return the schema of a tool's arguments, or None if there is no such tool."""
+        tool = self.find_tool(name)
         return tool.definition.input_schema if tool else None
 
-    def _tool(self, name: str) -> _Tool | None:
+    def find_tool(self, name: str) -> _Tool | None:
+        """Return a tool, also by an alias."""
         return self._tools.get(self._aliases.get(name, name))
 
     async def _list(
@@ -259,17 +260,17 @@ class TaskServer:
             with made_by(by, params.name, agent, is_remote=isinstance(context.request, Request)):
                 answer = await self._answer(context, params)
             outcome = "ok"
-            warn_of_joined_items(self._warnings, params.arguments, self._input_schema(params.name) or {})
+            warn_of_joined_items(self.warnings, params.arguments, self.input_schema(params.name) or {})
             # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
-            if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
+            if waiting := self.warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
                 answer = RenderedAnswer.of(add_warnings(answer.content, waiting))
             text = mcp_types.TextContent(text=answer.data.decode())
             return mcp_types.CallToolResult(content=[text], structured_content=answer.content)
         except TaskError as error:
             outcome = error.code
-            return make_failure(error, self.form, self._warnings)
+            return make_failure(error, self.form, self.warnings)
         finally:
-            tool = self._tool(params.name)
+            tool = self.find_tool(params.name)
             name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)
             self.note_call(name, outcome, perf_counter() - start)
 
@@ -293,7 +294,7 @@ class TaskServer:
         offence = find_offence(context.request)
         if offence is not None:
             raise offence
-        tool = self._tool(name)
+        tool = self.find_tool(name)
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool

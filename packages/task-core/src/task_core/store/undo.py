@@ -53,6 +53,9 @@ class History(Protocol):
     def undo(self, number: int) -> list[str]:
         """Undo the change with this number, and return the ids of its tasks, or raise ``TaskError``."""
 
+    def transaction(self) -> AbstractContextManager[object]:
+        """Open a transaction of the server, of which those that are opened within it are a part."""
+
 
 class StoreHistory(Generic[RecordT]):
     """The changes of a store, which are undone by the rules of its server."""
@@ -70,7 +73,7 @@ class StoreHistory(Generic[RecordT]):
         they break, or nothing.
         """
         self._store = store
-        self._transaction = transaction or store.transaction
+        self.transaction = transaction or store.transaction
         self._settle = settle
         self.changes = store.history
 
@@ -82,7 +85,7 @@ class StoreHistory(Generic[RecordT]):
             NotUndone: as ``undo`` says, or the tasks would break a rule of the server.
         """
         change = find_change(self, number)
-        with self._transaction() as work:
+        with self.transaction() as work:
             undo(work, change)
             parents = [place.parent for step in change.steps for place in (step.left, step.reached) if place]
             ids = list(dict.fromkeys(step.id for step in change.steps))

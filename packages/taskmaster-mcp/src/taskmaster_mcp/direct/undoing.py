@@ -1,5 +1,7 @@
 """The history of a project, whose changes can be undone (AG-6)."""
 
+from contextlib import AbstractContextManager
+
 from task_core.history.changes import Change
 from task_core.store.store import NEWEST
 from task_core.store.undo import ChangeNotFound, NotUndone
@@ -28,6 +30,10 @@ class ProjectHistory:
         for step in (step for change in found for step in change.steps):
             step.id = self._show(step.id)
         return found
+
+    def transaction(self) -> AbstractContextManager[TagDocument]:
+        """Open a transaction on the project, of which those that are opened within it are a part."""
+        return self._target.project.transaction()
 
     def undo(self, number: int) -> list[str]:
         """Undo the change with this number, and return the ids of its steps, those of tags last.

@@ -60,6 +60,7 @@ class TagStore:
         self.claims = ClaimRegister(warnings, SessionFiles(path), seconds=claim_seconds)
         """who holds which task"""
         self._turn = threading.Lock()
+        self._outer = threading.local()
         self._document = TagDocument()
         self._id = secrets.token_hex(6)
         self._number = 0
@@ -87,7 +88,14 @@ class TagStore:
 
     @contextmanager
     def transaction(self) -> Iterator[TagDocument]:
-        """Open a transaction; its changes are on disk when the block ends, and nothing has changed when it raises."""
+        """Open a transaction; its changes are on disk when the block ends, and nothing has changed when it raises.
+
+        One that this thread opens within another is a part of that one.
+        """
+        outer: TagDocument | None = getattr(self._outer, "document", None)
+        if outer is not None:
+            yield outer
+            return
         wait = Wait(self._lock_seconds)
         if not self._turn.acquire(timeout=wait.remaining):
             raise StoreLocked(wait.elapsed)
@@ -99,6 +107,7 @@ class TagStore:
                 )
                 kept = self.claims.begin(ClaimedTags(work, []), self.now)
                 self.check(work)
+                self._outer.document = work
                 yield work
                 changes: list[Change] = []
                 if work.taken or self._differs(work):
@@ -110,6 +119,7 @@ class TagStore:
                     self.history.end_save(changes if self.history.is_kept else [])
                     self._show(work)
             finally:
+                self._outer.document = None
                 self._file.end()
         finally:
             self._turn.release()

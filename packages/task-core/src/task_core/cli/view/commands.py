@@ -32,7 +32,7 @@ from task_core.view import View
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["run_view_command"]
+__all__ = ["run_view_command", "show_task"]
 
 _ABOUT: Final = {
     "list": "Show the tasks. In a pipe, write the id, status, text, note and depth of each, separated by tabs.",
@@ -148,15 +148,7 @@ class _Showing:
         sys.stderr.write("There is no task to work on now.\n")
 
     def _show(self, task_id: str) -> None:
-        task = self.view.task(task_id)
-        if self.options.is_json:
-            write_json(task, sys.stdout)
-        elif sys.stdout.isatty():
-            from task_core.cli.view.terminal import render_fields  # noqa: PLC0415 - only a person needs it
-
-            _print(render_fields(task))
-        else:
-            write_fields(task, sys.stdout)
+        show_task(self.view, task_id, is_json=self.options.is_json)
 
     def _watch(self) -> None:
         if isinstance(self.settings, StoreSettings) and self.settings.address.engine is Engine.MEMORY:
@@ -185,6 +177,19 @@ class _Showing:
         if self.options.statuses:
             return f"No task is {' or '.join(map(escape_invisible, self.options.statuses))}."
         return "There are no tasks."
+
+
+def show_task(view: View, task_id: str, *, is_json: bool) -> None:
+    """Write a task to stdout, drawn at a terminal; ``TaskNotFound`` is raised if there is none with this id."""
+    task = view.task(task_id)
+    if is_json:
+        write_json(task, sys.stdout)
+    elif sys.stdout.isatty():
+        from task_core.cli.view.terminal import render_fields  # noqa: PLC0415 - only a person needs it
+
+        _print(render_fields(task))
+    else:
+        write_fields(task, sys.stdout)
 
 
 def _print(shown: "RenderableType") -> None:
