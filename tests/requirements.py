@@ -131,6 +131,7 @@ _SESSIONS: Final = {
     "AG-15": "no other agent changes a claimed task or what is below it; people are never refused, the holder hears",
     "AG-16": "without claims nothing changes, and agents that never claim work on beside those that do",
     "AG-17": "hierarchy: one active leaf in each claimed root, and one in all that are not claimed",
+    "AG-18": "commands change tasks as the board's buttons do, from one table; add reads a pipe, all or none",
     "AG-21": "any earlier state can be rebuilt from the history alone, whoever made the changes",
 }
 

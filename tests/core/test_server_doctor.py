@@ -87,6 +87,7 @@ def test_the_report_has_versions_settings_and_what_the_server_looks_at(capsys: p
         "  ok     settings     TASK_TENANT is '' (default)",
         "  ok     settings     TASK_FSYNC is true (default)",
         "  ok     settings     TASK_HISTORY_DAYS is 90 (default)",
+        "  ok     settings     TASK_CLAIM_SECONDS is 900 (default)",
         "  ok     settings     TASK_LOCK_TIMEOUT is 10 (default)",
         "  ok     settings     LOG_LEVEL is 'WARNING' (default)",
         "  ok     settings     TASK_EXTRA_TOOLS is not set (default)",

@@ -124,6 +124,7 @@ def test_each_variable_is_described_with_its_default() -> None:
         ("TASK_TENANT", "not set"),
         ("TASK_FSYNC", "default true"),
         ("TASK_HISTORY_DAYS", "default 90"),
+        ("TASK_CLAIM_SECONDS", "default 900"),
         ("TASK_LOCK_TIMEOUT", "default 10"),
         ("LOG_LEVEL", "default WARNING"),
         ("TASK_EXTRA_TOOLS", "not set"),

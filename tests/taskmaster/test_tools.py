@@ -13,6 +13,7 @@ from mcp.client import Client
 
 import task_core.errors
 import taskmaster_mcp.errors
+from task_core.claims.claim import ClaimLost, NotClaimed, TaskClaimed
 from task_core.errors import TaskError
 from task_core.store.undo import ChangeNotFound, NotUndone
 from taskmaster_mcp.direct import arranging, changing, planning, reading, setup, tagging
@@ -27,7 +28,7 @@ REASON_LIST = {
     *("HAS_SUBTASKS", "CANNOT_MOVE_SUBTASK", "SELF_DEPENDENCY", "CIRCULAR_DEPENDENCY", "AMBIGUOUS_DEPENDENCY"),
     *("CROSS_TAG_DEPENDENCY_CONFLICTS", "TASK_COMPLETED", "STALE", "INVALID_TASKS_FILE", "LIMIT_EXCEEDED"),
     *("OPERATION_NOT_FOUND", "STORE_LOCKED", "STORE_WRITE_FAILED", "STORE_UNREADABLE", "OUTSIDE_PROJECT"),
-    *("DUPLICATE_KEY", "UNKNOWN_TOOL", "CHANGE_NOT_FOUND", "NOT_UNDONE"),
+    *("DUPLICATE_KEY", "UNKNOWN_TOOL", "CHANGE_NOT_FOUND", "NOT_UNDONE", "TASK_CLAIMED", "CLAIM_LOST", "NOT_CLAIMED"),
 }
 """All but ``ALREADY_INITIALIZED``, which is no error (TM-81)."""
 CODES = {"INPUT_VALIDATION_ERROR", "FILE_NOT_FOUND_ERROR", "CORE_FUNCTION_ERROR", "AI_CLIENT_ERROR", "UNEXPECTED_ERROR"}
@@ -85,7 +86,8 @@ def test_tools_take_only_words_and_plans_from_the_rules() -> None:
 
 @pytest.mark.requirement("TM-10", "TM-11", "TM-12")
 def test_each_error_has_a_code_and_a_reason_from_the_lists() -> None:
-    assert set(REASONS) == classes_in(task_core.errors, TaskError) | {ChangeNotFound, NotUndone, SubtaskNotFound}
+    others = {ChangeNotFound, ClaimLost, NotClaimed, NotUndone, SubtaskNotFound, TaskClaimed}
+    assert set(REASONS) == classes_in(task_core.errors, TaskError) | others
     own = {it for it in classes_in(taskmaster_mcp.errors, TaskError) if issubclass(it, TaskmasterError)}
     assert {it.kind for it in own} | {code for code, _ in REASONS.values()} <= CODES
     reasons = {it.reason for it in own} | {reason for reason, _ in RULES.values()}

@@ -79,7 +79,7 @@ class Program(NamedTuple):
             side=lambda settings: load("transfer").side_file(settings) if has("transfer") else None,
             greeting=f"{folder}/greeting.json",
             view=(lambda settings: load("view").open_view(settings)) if has("view") else None,
-            actions=(lambda: load("view").ACTIONS) if has("view") else None,
+            actions=(lambda: load("view").ACTIONS) if has("view") and getattr(module, "HAS_STORE", True) else None,
             distribution=getattr(module, "DISTRIBUTION", ""),
             has_database=getattr(module, "HAS_DATABASE", True),
         )

@@ -1,0 +1,182 @@
+"""The commands that change tasks: as the board's buttons do, by the tools of each server (AG-18)."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from task_core.cli.main import run
+from task_core.cli.program import Program
+from tests.core.command_line import Ended, command_line
+from tests.servers import SERVERS, ServerRecord
+
+pytestmark = pytest.mark.requirement("AG-18")
+
+each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+
+COMMANDS = {
+    "heartbeat": "add start done note edit",
+    "hierarchy": "add start done edit move rm",
+    "tasks-v1": "add start done cancel edit",
+    "taskmaster": "add start done cancel note edit move rm",
+}
+
+Command = Callable[..., Ended]
+
+
+class Terminal(io.StringIO):
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command of a server on its list in a folder."""
+
+    def run_command(record: ServerRecord, *words: str, piped: str | None = None) -> Ended:
+        with monkeypatch.context() as patch, command_line():
+            for name, value in record.environment(tmp_path).items():
+                patch.setenv(name, str(value))
+            patch.setattr(sys, "stdin", Terminal() if piped is None else io.StringIO(piped))
+            with pytest.raises(SystemExit) as ended:
+                run(Program.of(record.package), words)
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, *capsys.readouterr())
+
+    return run_command
+
+
+def fields(shown: str) -> dict[str, str]:
+    """Return the fields of the task that was printed last."""
+    return dict(line.split("\t", 1) for line in shown.splitlines())
+
+
+def required(record: ServerRecord) -> list[str]:
+    return ["description=Long"] if record.name == "taskmaster" else []
+
+
+def add(command: Command, record: ServerRecord, text: str = "Paint", *words: str) -> str:
+    ended = command(record, "add", text, *required(record), *words)
+    assert (ended.code, ended.err) == (0, "")
+    found = fields(ended.out)
+    assert text in found.values()
+    return found["id"]
+
+
+@each_server
+def test_a_server_has_the_commands_that_it_can_carry_out(command: Command, record: ServerRecord) -> None:
+    shown = command(record, "--help").out
+    known = COMMANDS[record.name].split()
+    every = {name for names in COMMANDS.values() for name in names.split()}
+    assert [name for name in every if f"\n                        {name:9}  " in shown and name not in known] == []
+    assert [name for name in known if f" {name:9}  " not in shown] == []
+    for name in every - {*known}:
+        ended = command(record, name, "1", "x")
+        assert ended == Ended(2, "", f"{record.program().name} has no command '{name}': it has {', '.join(known)}.\n")
+    for name in known:
+        assert f"usage: {record.program().name} {name}" in command(record, name, "--help").out
+
+
+@each_server
+def test_a_task_is_added_started_changed_and_done_and_the_history_names_the_command(
+    command: Command, record: ServerRecord
+) -> None:
+    task = add(command, record)
+    text = fields(command(record, "show", task).out)
+    started = fields(command(record, "start", task).out)
+    assert started["status"].lower().replace("-", "_") in {"in_progress", "running"}
+    name = next(field for field, value in text.items() if value == "Paint")
+    assert fields(command(record, "edit", task, f"{name}=Burn").out)[name] == "Burn"
+    result = ["--result", "It is red"] if record.name in {"heartbeat", "hierarchy"} else []
+    ended = command(record, "done", task, *result)
+    assert fields(ended.out)["status"].lower() in {"done", "complete"}
+    assert ("It is red" in ended.out) is bool(result)
+    authors = [line.split("  ", 2)[2] for line in command(record, "history").out.splitlines() if line[0] != " "]
+    assert authors == [f"command line {name}" for name in ("done", "edit", "start", "add")]
+
+
+@each_server
+def test_a_pipe_adds_a_task_for_each_line_or_none(command: Command, record: ServerRecord) -> None:
+    assert command(record, "add", "-", *required(record), piped="one\n\n  two \n").code == 0
+    texts = [line.split("\t")[2] for line in command(record, "list").out.splitlines()]
+    assert sorted(texts) == ["one", "two"]
+    assert len([line for line in command(record, "history").out.splitlines() if line[0] != " "]) == 1
+    long = "x" * 200_000
+    ended = command(record, "add", "-", *required(record), piped=f"three\n{long}\n")
+    assert ended.code == 1
+    assert ended.err.startswith(f"{record.program().name} add: ")
+    assert len(command(record, "list").out.splitlines()) == 2
+    for piped, expected in ((None, "give the text of the task"), ("\n \n", "give at least one line")):
+        assert expected in command(record, "add", piped=piped).err
+
+
+@each_server
+def test_json_is_what_the_tool_answers_and_an_error_is_its_message(command: Command, record: ServerRecord) -> None:
+    answer: dict[str, Any] = json.loads(command(record, "add", "Paint", *required(record), "--json").out)
+    assert "Paint" in json.dumps(record.unwrap(answer))
+    ended = command(record, "start", "nothing")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"{record.program().name} start: ")
+    assert "nothing" in ended.err
+    for word in ("colour=red", "red"):
+        assert "give FIELD=VALUE with one of these fields: " in command(record, "edit", "1", word).err
+
+
+def record_of(name: str) -> ServerRecord:
+    return next(record for record in SERVERS if record.name == name)
+
+
+def test_a_list_is_separated_by_commas_or_is_json_and_nothing_clears_a_field(command: Command) -> None:
+    record = record_of("tasks-v1")
+    task = add(command, record, "Paint", "tags=a, b", "description=Long")
+    assert json.loads(command(record, "show", task, "--json").out)["tags"] == ["a", "b"]
+    command(record, "edit", task, 'tags=["c,d"]', "description=")
+    shown = json.loads(command(record, "show", task, "--json").out)
+    assert (shown["tags"], shown["description"]) == (["c,d"], None)
+    assert "give a JSON list, or items separated by commas" in command(record, "edit", task, "tags=[c").err
+    assert fields(command(record, "cancel", task).out)["status"] == "canceled"
+
+
+@pytest.mark.parametrize("name", ["hierarchy", "taskmaster"])
+def test_trees_get_subtasks_and_tasks_move_and_are_removed(command: Command, name: str) -> None:
+    record = record_of(name)
+    top, other = add(command, record, "Top"), add(command, record, "Other")
+    below = fields(command(record, "add", "Below", "--below", top).out)["id"]
+    assert "Below" in command(record, "show", top).out
+    moved = fields(command(record, "move", below, "--top").out)["id"]
+    assert "Below" not in command(record, "show", top).out
+    place = ["--index", "0"] if name == "hierarchy" else []
+    assert command(record, "move", moved, "--below", other, *place).code == 0
+    assert "Below" in command(record, "show", other).out
+    assert command(record, "rm", other) == Ended(0, f"Removed {other}.\n", "")
+    assert command(record, "show", other).code == 1
+    assert command(record, "undo", "--yes").code == 0
+    assert "Below" in command(record, "show", other).out
+    assert command(record, "move", top).code == 2
+
+
+@pytest.mark.parametrize(("name", "field"), [("heartbeat", "ideas"), ("taskmaster", "details")])
+def test_a_note_is_added_to_those_that_a_task_has(command: Command, name: str, field: str) -> None:
+    record = record_of(name)
+    task = add(command, record)
+    for note in ("first", "second, and more"):
+        shown = fields(command(record, "note", task, note).out)[field]
+    assert "first" in shown
+    assert "second, and more" in shown
+
+
+def test_a_change_of_heartbeat_is_shown_in_its_file(command: Command, tmp_path: Path) -> None:
+    record = record_of("heartbeat")
+    task = add(command, record, "Paint the fence")
+    assert f"{task}: Paint the fence" in (tmp_path / "HEARTBEAT.md").read_text()
+    (tmp_path / "HEARTBEAT.md").write_text("## TODO\n- buy milk\n")
+    ended = command(record, "start", task)
+    assert ended.err.startswith("Lines added to HEARTBEAT.md by hand are now tasks: ")
