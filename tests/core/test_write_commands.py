@@ -114,7 +114,8 @@ def test_a_pipe_adds_a_task_for_each_line_or_none(command: Command, record: Serv
     assert ended.code == 1
     assert ended.err.startswith(f"{record.program().name} add: ")
     assert len(command(record, "list").out.splitlines()) == 2
-    for piped, expected in ((None, "give the text of the task"), ("\n \n", "give at least one line")):
+    nothing: list[tuple[str | None, str]] = [(None, "give the text of the task"), ("\n \n", "give at least one line")]
+    for piped, expected in nothing:
         assert expected in command(record, "add", piped=piped).err
 
 

@@ -70,6 +70,8 @@ class TaskServer:
     the process (P3). ``can_answer_now`` returns whether a quick tool can be answered without waiting for anything.
     """
 
+    _take_agent: Callable[..., tuple[mcp_types.CallToolRequestParams, str]] = staticmethod(lambda params: (params, ""))
+
     def __init__(
         self,
         name: str,
@@ -83,7 +85,6 @@ class TaskServer:
         can_answer_now: Callable[[], bool] = lambda: False,
     ) -> None:
         self.warnings = warnings
-        """wait for the next answer"""
         self.close = close
         """ends every wait for the store; waiting calls fail"""
         self.form = AnswerForm()
@@ -102,7 +103,6 @@ class TaskServer:
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
         """returns how a call of a tool that may change the tasks is carried out"""
         self._can_answer_now = can_answer_now
-        self._take_agent: Callable[..., tuple[mcp_types.CallToolRequestParams, str]] = lambda params: (params, "")
         self._tools: dict[str, _Tool] = {}
         self.workers = Workers()
         """carry out the calls; their threads may be those of another server"""
