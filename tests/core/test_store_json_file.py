@@ -214,7 +214,6 @@ def test_the_order_that_a_person_gave_is_kept(path: Path) -> None:
     store = open_store(path)
     add(store, *"abc")
     path.write_bytes(path.read_bytes().replace(b'"a"', b'"x"').replace(b'"c"', b'"a"').replace(b'"x"', b'"c"'))
-    assert ids(store) == ["c", "b", "a"]
     add(store, "d")
     assert stored_ids(path) == ["c", "b", "a", "d"]
 

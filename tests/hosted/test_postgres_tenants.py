@@ -173,10 +173,6 @@ class Tenants(RuleBasedStateMachine):
     def load(self, pair: int, every: list[Card]) -> None:
         self.pairs[pair].do(lambda work: work.load([(card, ROOTS) for card in every]))
 
-    @rule(pair=st.integers(0, 1), reverse=st.booleans())
-    def arrange(self, pair: int, reverse: bool) -> None:
-        self.pairs[pair].do(lambda work: work.arrange(sorted(work.child_ids(ROOTS), reverse=reverse)))
-
     @rule(pair=st.integers(0, 1), key=names, answer=names)
     def answer(self, pair: int, key: str, answer: str) -> None:
         answers = {carry_out_once(store, key, "digest", lambda: answer) for store in self.pairs[pair].stores}

@@ -47,9 +47,6 @@ class Decoded(Generic[RecordT]):
                 work.replace(self.records[root][0][0])
             else:
                 work.add(*self.records[root][0])
-        stays = [root for root in old if root in self.blocks]
-        if [*self.blocks] != [*stays, *(root for root in changed if root not in old)]:
-            work.arrange(self.blocks)  # the order of a list means nothing, so nobody needs to know
 
     def _apply_trees(self, work: Transaction[RecordT], old: list[str], changed: list[str]) -> None:
         records = {record.id: record for root in changed for record, _ in self.records[root]}

@@ -142,15 +142,9 @@ class Transaction(Collection[RecordT]):
         self._rows.clear()
         self._list = replace(self._list, number=0, size=0)
         for number, (record, parent) in enumerate(records, 1):
-            self._add(record, parent, self._position_in_order(number))
+            self._add(record, parent, number * _GAP if self.kind.is_tree else self._free_position(ROOTS))
         self.run(SQL.COUNT_ALL)
         self.run(SQL.COUNT_CHILDREN)
-
-    def arrange(self, names: Iterable[str]) -> None:
-        """Put the records of a list in this order; none of them counts as changed."""
-        for number, name in enumerate(names, 1):
-            self.run(SQL.SPACE, id=name, position=self._position_in_order(number))
-        self._rows.clear()
 
     def end_change(self, by: str = OUTSIDE, tool: str = "") -> None:
         """Let what was done so far be a change of its own in the history, which ``by`` has made (AG-3)."""
@@ -264,9 +258,6 @@ class Transaction(Collection[RecordT]):
         """Return the id of the first child of ``parent`` after the position, or nothing."""
         found = self.positions(parent, position, 1) if self.kind.is_tree else ()
         return next((name for _, name in found), "")
-
-    def _position_in_order(self, number: int) -> int:
-        return number * _GAP if self.kind.is_tree else self._free_position(ROOTS)
 
     def _free_position(self, parent: str, index: int | None = None, before: str = "") -> int:
         """Return a position below ``parent`` of a child number ``index``, of one ``before`` another, or of the last."""
