@@ -74,11 +74,11 @@ def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
     raise invalid_value(f"Give one of {', '.join(values)}.{hint} {advice}".rstrip())
 
 
-def _priority(value: object) -> Enum:
+def _name_rank(value: object) -> object:
     try:
         return Priority(as_integer(value))
     except ValueError:
-        return _choice(value, Priority)
+        return value
 
 
 def _slug(value: object) -> str:
@@ -89,6 +89,11 @@ def _slug(value: object) -> str:
 
 def _values(options: Iterable[Enum]) -> list[str]:
     return [option.value for option in options]
+
+
+def _one_of(options: Iterable[Enum], advice: str = "") -> tuple[PlainValidator, WithJsonSchema]:
+    schema = {"type": "string", "enum": _values(options)}
+    return PlainValidator(partial(_choice, options=options, advice=advice)), WithJsonSchema(schema)
 
 
 def _refuse_status(_: object) -> object:
@@ -136,27 +141,11 @@ _AnyTags = Annotated[
     BeforeValidator(texts),
     WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_LIST}),
 ]
-_Category = Annotated[
-    Category,
-    PlainValidator(partial(_choice, options=Category)),
-    WithJsonSchema({"type": "string", "enum": _values(Category)}),
-]
-_Priority = Annotated[
-    Priority,
-    PlainValidator(_priority),
-    WithJsonSchema({"type": "string", "enum": _values(Priority)}),
-]
-_Status = Annotated[
-    V1Status,
-    PlainValidator(partial(_choice, options=V1Status)),
-    WithJsonSchema({"type": "string", "enum": _values(V1Status)}),
-]
 _FIRST: Final = (V1Status.PENDING, V1Status.IN_PROGRESS)
-_FirstStatus = Annotated[
-    V1Status,
-    PlainValidator(partial(_choice, options=_FIRST, advice="Create it first, then call update_task_status.")),
-    WithJsonSchema({"type": "string", "enum": _values(_FIRST)}),
-]
+_Category = Annotated[Category, *_one_of(Category)]
+_Priority = Annotated[Priority, *_one_of(Priority), BeforeValidator(_name_rank)]
+_Status = Annotated[V1Status, *_one_of(V1Status)]
+_FirstStatus = Annotated[V1Status, *_one_of(_FIRST, "Create it first, then call update_task_status.")]
 _Statuses = Annotated[
     tuple[_Status, ...],
     BeforeValidator(_expand_open),
@@ -166,11 +155,7 @@ _Statuses = Annotated[
     ),
 ]
 _Id = Annotated[OneLine, Field(description="Id")]
-_Order = Annotated[
-    ListOrder,
-    PlainValidator(partial(_choice, options=ListOrder)),
-    WithJsonSchema({"type": "string", "enum": _values(ListOrder)}),
-]
+_Order = Annotated[ListOrder, *_one_of(ListOrder)]
 
 
 class CreateTaskArguments(Arguments):
