@@ -6,8 +6,18 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from task_core.fields import Arguments, AsInteger, OneLine, as_integer, invalid_value, line, match_word, text, texts
-from task_core.text import nearest
+from task_core.fields import (
+    Arguments,
+    AsInteger,
+    OneLine,
+    as_integer,
+    at_most,
+    invalid_value,
+    line,
+    one_of,
+    text,
+    texts,
+)
 
 __all__ = [
     "MAX_TASK_ID",
@@ -39,14 +49,6 @@ def parse_task_id(value: object) -> object:
     return as_integer(value)
 
 
-def _status(value: object) -> str:
-    if found := match_word(value, STATUSES):
-        return found
-    near = nearest(value, STATUSES) if isinstance(value, str) else []
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise invalid_value(f"Give some of {', '.join(STATUSES)}.{hint}")
-
-
 def _message(value: object) -> str:
     found = text(value, maximum=_MAX_MESSAGE)
     if not found.strip() or "\0" in found:
@@ -54,14 +56,10 @@ def _message(value: object) -> str:
     return found
 
 
-_Status = Annotated[str, PlainValidator(_status), WithJsonSchema({"type": "string", "enum": [*STATUSES]})]
+_Status = Annotated[str, *one_of(STATUSES)]
 _Statuses = Annotated[tuple[_Status, ...], BeforeValidator(partial(texts, maximum=len(STATUSES)))]
 _Message = Annotated[str, PlainValidator(_message), WithJsonSchema({"type": "string", "maxLength": _MAX_MESSAGE})]
-_Folder = Annotated[
-    str,
-    PlainValidator(partial(line, maximum=_MAX_DIRECTORY)),
-    WithJsonSchema({"type": "string", "maxLength": _MAX_DIRECTORY}),
-]
+_Folder = Annotated[str, *at_most(_MAX_DIRECTORY, line)]
 _Directory = Annotated[_Folder | None, Field(description="Folder of the repository; default the usual one")]
 
 

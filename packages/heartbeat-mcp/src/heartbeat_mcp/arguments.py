@@ -27,7 +27,7 @@ from task_core.fields import (
     TextList,
     decode_object,
     invalid_value,
-    match_word,
+    one_of,
     text,
 )
 from task_core.models import as_utc
@@ -36,13 +36,6 @@ __all__ = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "Updates"]
 
 _DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 """The start of an ISO 8601 date-time; pydantic alone would accept a bare number."""
-
-
-def _status(value: object) -> object:
-    words = [status.value for status in HeartbeatStatus]
-    if found := match_word(value, words):
-        return HeartbeatStatus(found)
-    raise invalid_value(f"Give one of {', '.join(words)}.")
 
 
 def _moment(value: object) -> object:
@@ -77,10 +70,7 @@ class Updates(_Open):
     """The changes of one update; an unknown name is an extra field, which ``null`` removes."""
 
     status: Annotated[
-        HeartbeatStatus | None,
-        BeforeValidator(_status),
-        WithJsonSchema({"type": "string", "enum": [status.value for status in HeartbeatStatus]}),
-        Field(description="Status"),
+        HeartbeatStatus | None, *one_of(HeartbeatStatus, HeartbeatStatus), Field(description="Status")
     ] = None
     raw_user_request: Annotated[
         str | None,

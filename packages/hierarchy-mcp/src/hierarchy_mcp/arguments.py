@@ -14,6 +14,7 @@ from task_core.fields import (
     LongText,
     OneLine,
     TextList,
+    at_most,
     check_well_formed,
     decode_object,
     invalid_value,
@@ -130,12 +131,7 @@ class UpdateTask(Arguments):
         _MaybeId | None, Clearable, Field(alias="parentId", description="New parent; null makes it a root")
     ] = None
     insert_index: Annotated[int | None, Field(alias="insertIndex", ge=0, description="New position"), AsInteger] = None
-    name: Annotated[
-        str | None,
-        PlainValidator(line),
-        WithJsonSchema({"type": "string", "maxLength": MAX_LINE}),
-        Field(description="Name"),
-    ] = None
+    name: Annotated[str | None, *at_most(MAX_LINE, line), Field(description="Name")] = None
     description: Annotated[LongText | None, Clearable, Field(description="Details")] = None
     completion_criteria: Annotated[TextList | None, Clearable, Field(description="Outcomes")] = None
     constraints: Annotated[TextList | None, Clearable, Field(description="Limits")] = None

@@ -5,8 +5,9 @@ is wrong with it (TOOL-2, TOOL-3). A repeated key in a JSON string leaves the va
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainValidator, WithJsonSchema
@@ -14,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from task_core.errors import DuplicateKey, quote_names
 from task_core.strict_json import NotJson, read
+from task_core.text import nearest
 from task_core.warning_list import WarningList
 
 __all__ = [
@@ -29,11 +31,14 @@ __all__ = [
     "PlainLine",
     "TextList",
     "as_integer",
+    "at_most",
     "check_well_formed",
+    "check_word",
     "decode_object",
     "invalid_value",
     "line",
     "match_word",
+    "one_of",
     "parse_json",
     "text",
     "texts",
@@ -102,6 +107,30 @@ def match_word(value: object, words: Iterable[str]) -> str | None:
     """Return the one of ``words`` that is ``value`` but for case, hyphens, underscores and spaces, or None (PE-18)."""
     found = [word for word in words if isinstance(value, str) and _bare(word) == _bare(value)]
     return found[0] if len(found) == 1 else None
+
+
+def check_word(value: object, words: Sequence[str], *, advice: str = "") -> str:
+    """Return the word that ``match_word`` finds; the error has all words, the nearest one and ``advice`` (ERR-4)."""
+    if found := match_word(value, words):
+        return found
+    near = nearest(value, words) if isinstance(value, str) else []
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise invalid_value(f"Give one of {', '.join(words)}.{hint} {advice}".rstrip())
+
+
+def one_of(
+    words: Iterable[str], kind: Callable[[str], object] = str, *, advice: str = ""
+) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the check of a word that must be one of ``words``, from which ``kind`` makes the value, and its schema."""
+    names = [*map(str, words)]
+    check = PlainValidator(lambda value: kind(check_word(value, names, advice=advice)))
+    return check, WithJsonSchema({"type": "string", "enum": names})
+
+
+def at_most(maximum: int, check: Callable[..., str] = text, **options: str) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the check of a text, or of a ``line``, of so many characters, and its schema."""
+    schema = {"type": "string", "maxLength": maximum}
+    return PlainValidator(partial(check, maximum=maximum, **options)), WithJsonSchema(schema)
 
 
 def _bare(text: str) -> str:
@@ -181,13 +210,13 @@ Clearable: Final = Field(json_schema_extra={CLEARABLE: True})
 AsInteger: Final = BeforeValidator(as_integer)
 """The check of an integer that accepts 5.0 too; it comes after the bounds, so that the schema shows them."""
 
-OneLine = Annotated[str, PlainValidator(line), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]
+OneLine = Annotated[str, *at_most(MAX_LINE, line)]
 """1 to 500 characters on one line."""
 
 PlainLine = Annotated[str, PlainValidator(line), WithJsonSchema({"type": "string"})]
 """The same, for tools of which a model needs few: the schema leaves the bound to the error (AG-1)."""
 
-LongText = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string", "maxLength": MAX_TEXT})]
+LongText = Annotated[str, *at_most(MAX_TEXT)]
 """At most 100,000 characters."""
 
 TextList = Annotated[

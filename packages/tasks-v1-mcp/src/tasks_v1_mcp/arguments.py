@@ -1,8 +1,7 @@
 """The tools' arguments with their bounds (V1-1 to V1-5, TOOL-2, TOOL-3)."""
 
 import re
-from collections.abc import Iterable
-from enum import Enum, StrEnum
+from enum import StrEnum
 from functools import partial
 from itertools import chain
 from typing import Annotated, Final
@@ -19,13 +18,13 @@ from task_core.fields import (
     LongText,
     OneLine,
     as_integer,
+    at_most,
     invalid_value,
     line,
     match_word,
-    text,
+    one_of,
     texts,
 )
-from task_core.text import nearest
 from tasks_v1_mcp.models import Category, Priority, V1Status
 
 __all__ = [
@@ -60,20 +59,6 @@ class ListOrder(StrEnum):
         return store.Order[self.name]
 
 
-def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
-    """Return the option whose value is ``value``, perhaps written another way.
-
-    Raises:
-        PydanticCustomError: there is none; the message has all options, the nearest one and ``advice`` (ERR-4).
-    """
-    values = {option.value: option for option in options}
-    if found := match_word(value, values):
-        return values[found]
-    near = nearest(value if isinstance(value, str) else "", values)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise invalid_value(f"Give one of {', '.join(values)}.{hint} {advice}".rstrip())
-
-
 def _name_rank(value: object) -> object:
     try:
         return Priority(as_integer(value))
@@ -85,15 +70,6 @@ def _slug(value: object) -> str:
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
         raise invalid_value("Give 1 to 100 lower-case letters, digits, _ or -, such as space_industry.")
     return value
-
-
-def _values(options: Iterable[Enum]) -> list[str]:
-    return [option.value for option in options]
-
-
-def _one_of(options: Iterable[Enum], advice: str = "") -> tuple[PlainValidator, WithJsonSchema]:
-    schema = {"type": "string", "enum": _values(options)}
-    return PlainValidator(partial(_choice, options=options, advice=advice)), WithJsonSchema(schema)
 
 
 def _refuse_status(_: object) -> object:
@@ -110,24 +86,13 @@ def _drop_duplicates(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-_TITLE: Final = (
-    PlainValidator(partial(line, maximum=200, advice="Put the details into description.")),
-    WithJsonSchema({"type": "string", "maxLength": 200}),
-)
+_TITLE: Final = at_most(200, line, advice="Put the details into description.")
 """The check of a title, and its schema."""
 
 _Description = Annotated[
-    str,
-    PlainValidator(
-        partial(text, maximum=4_000, advice="Keep a summary here and put long text in a file or a memory service.")
-    ),
-    WithJsonSchema({"type": "string", "maxLength": 4_000}),
+    str, *at_most(4_000, advice="Keep a summary here and put long text in a file or a memory service.")
 ]
-_Source = Annotated[
-    str,
-    PlainValidator(partial(text, maximum=100, advice="Long text belongs in a file or a memory service.")),
-    WithJsonSchema({"type": "string", "maxLength": 100}),
-]
+_Source = Annotated[str, *at_most(100, advice="Long text belongs in a file or a memory service.")]
 _Topic = Annotated[str, PlainValidator(_slug), WithJsonSchema({"type": "string", "pattern": f"^{_SLUG.pattern}$"})]
 _Tag = Annotated[str, PlainValidator(partial(line, maximum=50))]
 _Tags = Annotated[
@@ -142,20 +107,20 @@ _AnyTags = Annotated[
     WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_LIST}),
 ]
 _FIRST: Final = (V1Status.PENDING, V1Status.IN_PROGRESS)
-_Category = Annotated[Category, *_one_of(Category)]
-_Priority = Annotated[Priority, *_one_of(Priority), BeforeValidator(_name_rank)]
-_Status = Annotated[V1Status, *_one_of(V1Status)]
-_FirstStatus = Annotated[V1Status, *_one_of(_FIRST, "Create it first, then call update_task_status.")]
+_Category = Annotated[Category, *one_of(Category, Category)]
+_Priority = Annotated[Priority, *one_of(Priority, Priority), BeforeValidator(_name_rank)]
+_Status = Annotated[V1Status, *one_of(V1Status, V1Status)]
+_FirstStatus = Annotated[V1Status, *one_of(_FIRST, V1Status, advice="Create it first, then call update_task_status.")]
 _Statuses = Annotated[
     tuple[_Status, ...],
     BeforeValidator(_expand_open),
     AfterValidator(_drop_duplicates),
     WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "enum": _values(V1Status)}}]}
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "enum": [*map(str, V1Status)]}}]}
     ),
 ]
 _Id = Annotated[OneLine, Field(description="Id")]
-_Order = Annotated[ListOrder, *_one_of(ListOrder)]
+_Order = Annotated[ListOrder, *one_of(ListOrder, ListOrder)]
 
 
 class CreateTaskArguments(Arguments):

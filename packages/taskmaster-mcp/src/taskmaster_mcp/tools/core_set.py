@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
-from task_core.fields import Arguments, check_well_formed
+from task_core.fields import Arguments, check_well_formed, check_word
 from taskmaster_mcp.core.plans import Planned
 from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.direct import arranging, changing, planning, reading, setup
@@ -23,7 +23,6 @@ from taskmaster_mcp.tools.kinds import (
     Priority,
     Status,
     Switch,
-    check_word,
     drop_default,
 )
 from taskmaster_mcp.tools.toolbox import Tool

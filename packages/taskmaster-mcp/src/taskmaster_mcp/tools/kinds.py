@@ -14,8 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from task_core.fields import AsInteger, check_well_formed, decode_object, invalid_value, match_word, text
-from task_core.text import nearest
+from task_core.fields import AsInteger, check_well_formed, decode_object, invalid_value, one_of, text
 from taskmaster_mcp.core.items import PRIORITIES
 from taskmaster_mcp.core.stored_words import STATUSES
 
@@ -33,7 +32,6 @@ __all__ = [
     "Switch",
     "TelemetryArgument",
     "TestStrategy",
-    "check_word",
     "drop_default",
     "take_first",
 ]
@@ -95,16 +93,6 @@ def _decode_list(value: object) -> object:
     return tuple(found) if isinstance(found, list) else found
 
 
-def check_word(value: object, words: tuple[str, ...]) -> str:
-    """Return one of ``words``, which may be written another way."""
-    given = check_well_formed(value)
-    if found := match_word(given, words):
-        return found
-    near = nearest(given, words)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise invalid_value(f"Give one of {', '.join(words)}.{hint}")
-
-
 def take_first(value: object) -> object:
     """Return the first of a list; anything else as it is."""
     return value[0] if isinstance(value, list | tuple) and value else value
@@ -145,10 +133,6 @@ def _limited(maximum: int) -> PlainValidator:
     return PlainValidator(lambda value: text(value, maximum=maximum))
 
 
-def _words(words: tuple[str, ...]) -> tuple[object, ...]:
-    return PlainValidator(lambda value: check_word(value, words)), WithJsonSchema({"type": "string", "enum": [*words]})
-
-
 def drop_default(schema: dict[str, Any]) -> None:
     """Leave out of a schema that an argument is empty or off unless it is given."""
     del schema["default"]
@@ -180,9 +164,9 @@ Details = Annotated[str, _limited(100_000), _TEXT]
 
 TestStrategy = Annotated[str, _limited(20_000), _TEXT]
 
-Status = Annotated[str, *_words(STATUSES)]
+Status = Annotated[str, *one_of(STATUSES)]
 
-Priority = Annotated[str, *_words(PRIORITIES)]
+Priority = Annotated[str, *one_of(PRIORITIES)]
 
 Number = Annotated[int, Field(ge=0, le=200), AsInteger, WithJsonSchema({"type": "integer"})]
 """A number of tasks or subtasks to make."""
