@@ -51,6 +51,23 @@ async def test_agents_claim_in_the_order_of_next_task_and_never_the_same(team: l
     assert (await one.call("claim_task", {"tag": "a:b", "id": "#7"}))["claim"]["task"] == "7"
 
 
+async def test_agents_get_other_tasks_while_one_works_on_the_subtasks_of_its_own(team: list[Member]) -> None:
+    one, two = team
+    await one.call("claim_task", {"id": "2"})
+    await one.call("set_task_status", {"id": "2", "status": "in-progress"})
+    assert (await two.call("claim_task", {}))["claim"]["task"] == "3"
+
+
+async def test_tags_whose_names_begin_alike_have_their_own_claims(tmp_path: Path) -> None:
+    project = ServedProject(tmp_path)
+    project.write({"a": tag(item(1)), "a:b": tag(item(1), item(7))})
+    one, two = Member(project.root), Member(project.root)
+    await one.call("claim_task", {"tag": "a:b", "id": "7"})
+    one.server.close()
+    assert (await two.call("claim_task", {"tag": "a"}))["claim"]["task"] == "1"
+    assert [claim["task"] for claim in (await two.call("claim_task", {"tag": "a"}))["held"]] == ["1"]
+
+
 async def test_a_claim_keeps_others_from_a_task_and_its_subtasks_until_it_is_finished(team: list[Member]) -> None:
     one, two = team
     await one.call("claim_task", {"id": "2"})
@@ -58,6 +75,8 @@ async def test_a_claim_keeps_others_from_a_task_and_its_subtasks_until_it_is_fin
         ("set_task_status", {"id": "2.1", "status": "done"}),
         ("add_subtask", {"id": "2", "title": "More"}),
         ("remove_task", {"id": "2"}),
+        ("remove_subtask", {"id": "2.1"}),
+        ("move_task", {"from": "3", "to": "2.9"}),
         ("claim_task", {"id": "2.1"}),
     ]
     for tool, arguments in refused_calls:

@@ -100,9 +100,9 @@ class TaskmasterView:
     def claims(self) -> list[Claim]:
         """Return the claims on open tasks of the tag, the oldest first."""
         target = Target(self._registry)
-        start = f"{target.tag}:"
-        found = target.project.store.find_claims()
-        return [replace(it, task=it.task.removeprefix(start)) for it in found if it.task.startswith(start)]
+        start, index = f"{target.tag}:", target.tasks().index()
+        found = [(it, it.task.removeprefix(start)) for it in target.project.store.find_claims()]
+        return [replace(it, task=name) for it, name in found if it.task.startswith(start) and name in index]
 
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks, and of which tag is shown."""

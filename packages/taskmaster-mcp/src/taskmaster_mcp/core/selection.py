@@ -1,11 +1,11 @@
 """Choice of the item to work on next (TM-40, TM-41)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 
-__all__ = ["choose_next", "describe_next_step", "find_blocked", "find_waiting", "list_ready"]
+__all__ = ["choose_next", "describe_next_step", "find_blocked", "find_waiting", "list_all_ready", "list_ready"]
 
 _OPEN: Final = ("pending", "in-progress")
 """The statuses of what can be worked on."""
@@ -21,13 +21,19 @@ def choose_next(tasks: TagTasks) -> ProjectItem | None:
 
 def list_ready(tasks: TagTasks) -> list[ProjectItem]:
     """Return what can be worked on, most urgent first: subtasks of tasks in progress if there are any, else tasks."""
+    within, others = list_all_ready(tasks)
+    return within or others
+
+
+def list_all_ready(tasks: TagTasks) -> tuple[list[ProjectItem], list[ProjectItem]]:
+    """Return what can be worked on, most urgent first: the subtasks of tasks in progress, and the tasks."""
     index = tasks.index()
     within = [subtask for task in tasks.tasks if task.status == "in-progress" for subtask in task.subtasks]
-    for candidates in (within, tasks.tasks):
-        ready = [item for item in candidates if item.status in _OPEN and not _waits_for(item, index)]
-        if ready:
-            return sorted(ready, key=_order)
-    return []
+
+    def choose(items: Sequence[ProjectItem]) -> list[ProjectItem]:
+        return sorted((it for it in items if it.status in _OPEN and not _waits_for(it, index)), key=_order)
+
+    return choose(within), choose(tasks.tasks)
 
 
 def find_waiting(tasks: TagTasks) -> list[tuple[ProjectItem, list[str]]]:

@@ -1,11 +1,12 @@
 """Claiming the tasks of a project for the agent that calls (AG-11)."""
 
 from dataclasses import replace
+from itertools import chain
 
 from task_core.claims.claim import Claim, ClaimList
 from task_core.errors import InvalidTransition
 from task_core.store.claiming import Claimed
-from taskmaster_mcp.core.selection import list_ready
+from taskmaster_mcp.core.selection import list_all_ready
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.registry import Target
 from taskmaster_mcp.project.claimed_tags import ClaimedTags
@@ -26,13 +27,14 @@ class ProjectClaiming:
         with project.transaction() as work:
             tasks = project.tag(work, self._target.tag)
             above = ClaimedTags(work, []).above
-            here = [it for it in work.claims if it.task.startswith(start)]
+            index = tasks.index()
+            here = [it for it in work.claims if it.task.startswith(start) and it.task.removeprefix(start) in index]
             claims = ClaimList(here, store.claims.agent, store.now(), above)
-            ready = [f"{start}{item.id}" for item in list_ready(tasks) if item.status == "pending"]
-            chosen = f"{start}{tasks.get(task_id.lstrip('# ')).id}" if task_id else claims.find_free(ready)
+            ready = [f"{start}{it.id}" for it in chain(*list_all_ready(tasks)) if it.status == "pending"]
+            chosen = f"{start}{tasks.get(task_id.lstrip('# '), index).id}" if task_id else claims.find_free(ready)
             if not chosen:
                 return Claimed(others=[_without(start, it) for it in here if it.is_living(claims.now)])
-            item = tasks.get(chosen.removeprefix(start))
+            item = index[chosen.removeprefix(start)]
             if item.is_settled:
                 raise InvalidTransition(item.status, "claimed", (), "It is finished: claim another one.")
             claim = claims.find_own(chosen)

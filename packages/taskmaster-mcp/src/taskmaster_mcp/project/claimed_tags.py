@@ -1,6 +1,6 @@
 """The tasks of a tasks file as claims see them: each is ``TAG:ID`` (AG-11)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from task_core.claims.claim import Claim
 from task_core.history.changes import Change
@@ -16,6 +16,8 @@ class ClaimedTags:
 
     document: TagDocument
     history: list[Change]
+    _indexes: dict[str, dict[str, ProjectItem]] = field(default_factory=dict)
+    """the items of each tag by their ids, as they were when first asked for"""
 
     kept_claims = "[]"
 
@@ -44,7 +46,8 @@ class ClaimedTags:
     def _find(self, task_id: str) -> ProjectItem | None:
         for tag in self.document.tags:
             if task_id.startswith(f"{tag}:"):
-                item = TagTasks(tag, self.document.members[tag].value).index().get(task_id.removeprefix(f"{tag}:"))
-                if item is not None:
-                    return item
+                if tag not in self._indexes:
+                    self._indexes[tag] = TagTasks(tag, self.document.members[tag].kept).index()
+                if found := self._indexes[tag].get(task_id.removeprefix(f"{tag}:")):
+                    return found
         return None
