@@ -159,9 +159,21 @@ async def test_a_session_that_holds_nothing_leaves_nothing(team: Team) -> None:
     assert team.sessions == []
     task = (await agent.call("claim_task"))["claim"]["task"]
     await agent.call("release_task", id=task)
+    await agent.call("claim_task")
+    await agent.call("update_task_status", id=task, status="canceled")
     assert len(team.sessions) == 1
     agent.end()
     assert team.sessions == []
+
+
+@pytest.mark.requirement("AG-11")
+async def test_the_claim_on_a_finished_task_does_not_come_back_when_a_person_reopens_it(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    await agent.call("claim_task")
+    await agent.call("update_task_status", id=task, status="canceled")
+    team.path.write_text(team.path.read_text().replace('"canceled"', '"pending"'))
+    assert (await other.call("claim_task"))["claim"]["task"] == task
 
 
 @pytest.mark.requirement("AG-13")
@@ -261,6 +273,7 @@ async def test_a_list_has_at_most_200_claims(team: Team) -> None:
     file.write_text(json.dumps([{**kept, "since": number + 1} for number in range(200)]))
     with pytest.raises(ToolFailed, match="release or finish a task first: 200 are claimed"):
         await agent.call("claim_task", id=tasks[1])
+    await agent.call("claim_task", id=tasks[0], note="in place of those that it has")
 
 
 @pytest.mark.requirement("AG-11")
@@ -286,23 +299,23 @@ async def test_agents_exclude_each_other_in_memory_too(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def hurried(tmp_path: Path) -> tuple[Team, list[Store[StoredTask]]]:
-    """Agents without processes of their own, who have a minute from call to call."""
-    team = Team(tmp_path)
+def hurried(tmp_path: Path) -> tuple[Team, list[Store[StoredTask]], WarningList]:
+    """Agents without processes of their own, who have a minute from call to call, and what they are warned of."""
+    team, warnings = Team(tmp_path), WarningList()
 
     def opened() -> Store[StoredTask]:
         database = DocumentDatabase(team.path, CODEC, WarningList(), lambda: team.now, fsync=False)
-        register = ClaimRegister(WarningList(), SessionFiles(team.path), seconds=60)
+        register = ClaimRegister(warnings, SessionFiles(team.path), seconds=60)
         return Store(database, CODEC.kind, clock=lambda: team.now, claims=register)
 
-    return team, [opened(), opened()]
+    return team, [opened(), opened()], warnings
 
 
 @pytest.mark.requirement("AG-14")
 def test_the_claim_of_an_agent_without_a_process_ends_unless_it_calls_again(
-    hurried: tuple[Team, list[Store[StoredTask]]],
+    hurried: tuple[Team, list[Store[StoredTask]], WarningList],
 ) -> None:
-    team, (one, two) = hurried
+    team, (one, two), warnings = hurried
     task = TaskService(one, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
 
     def claim(store: Store[StoredTask], agent: str) -> Claim | None:
@@ -324,6 +337,11 @@ def test_the_claim_of_an_agent_without_a_process_ends_unless_it_calls_again(
             claim(two, "bob")
     team.now += timedelta(seconds=61)
     change(one, held.token)  # nobody else has taken it
+    team.now += timedelta(seconds=61)
+    again = claim(one, "ann")
+    assert again
+    assert (again.token, again.until - held.until) == (held.token, (3 * 50 + 2 * 61) * 1_000_000)
+    assert warnings.take() == []
     team.now += timedelta(seconds=61)
     later = claim(two, "bob")
     assert later

@@ -184,12 +184,12 @@ class ClaimList:
             raise TaskClaimed(others[0], self.agent, wanted=new.task)
         if others and not new.note:
             raise InvalidArguments([("note", f"say why you take the task over from '{echo(others[0].holder)}'")])
-        if sum(it.is_living(self.now) for it in self.claims) >= _MAX_CLAIMS:
+        gone = self._related(new.task)
+        claims = [*(it for it in self.claims if it not in gone), new]
+        if sum(it.is_living(self.now) for it in claims) > _MAX_CLAIMS:
             raise InvalidArguments([("id", f"release or finish a task first: {_MAX_CLAIMS} are claimed")])
-        gone = [*others, *(it for it in self._related(new.task) if not it.is_living(self.now) or self.agent.holds(it))]
         after: JsonObject = {"agent": new.holder, "note": new.note}
-        steps = [Step(it.task, "claimed", {"agent": it.holder}, after) for it in others]
-        return Taken([*(it for it in self.claims if it not in gone), new], steps)
+        return Taken(claims, [Step(it.task, "claimed", {"agent": it.holder}, after) for it in others])
 
     def release(self, task_id: str) -> list[Claim]:
         """Return the claims without that of the agent on this task.

@@ -7,10 +7,10 @@ from typing import Final, Protocol
 
 from pydantic_core import to_json
 
-from task_core.claims.claim import Agent, Claim, check_changes, parse_claims
+from task_core.claims.claim import Agent, Claim, ClaimList, check_changes, parse_claims
 from task_core.claims.session_files import SessionFiles
 from task_core.errors import InvalidArguments, echo
-from task_core.history.changes import Change, current_origin
+from task_core.history.changes import Change, Step, current_origin
 from task_core.warning_list import WarningList
 
 __all__ = ["CLAIM_SECONDS", "ChangedTasks", "ClaimRegister", "ClaimedTasks"]
@@ -22,7 +22,7 @@ _MAX_ENDED: Final = 100
 """The number of claims of agents that are gone that are kept, the last ones."""
 
 _RENEWED: Final = 0.1
-"""The part of that time after which a call renews the claim."""
+"""The part of the time until a deadline after which a call renews the claim."""
 
 
 class ClaimedTasks(Protocol):
@@ -47,6 +47,9 @@ class ChangedTasks(ClaimedTasks, Protocol):
 
     def keep_claims(self, text: str) -> None:
         """Keep claims with the list, as JSON."""
+
+    def note_steps(self, steps: Sequence[Step]) -> None:
+        """Keep in the history what was done to claims."""
 
 
 class ClaimRegister:
@@ -94,9 +97,9 @@ class ClaimRegister:
             self._report(self.find(tasks, now))
 
     def begin(self, work: ChangedTasks, now: Callable[[], int]) -> list[Claim]:
-        """Let ``work`` have the claims on open tasks, and return all that are kept."""
+        """Let ``work`` have the claims on open tasks, those of the agent that calls renewed, and return all as kept."""
         kept = self._read(work, now)
-        work.claims = [claim for claim in kept if work.is_open(claim.task)]
+        work.claims = [self._renew(claim, now) for claim in kept if work.is_open(claim.task)]
         self._report(work.claims)
         return kept
 
@@ -106,10 +109,8 @@ class ClaimRegister:
         It raises what ``check_changes`` does, and ``StoreWriteFailed``.
         """
         if work.claims or current_origin().agent:
-            agent, moment = self.agent, now()
-            work.claims = self._renew(
-                check_changes(work.history, work.claims, agent, moment, work.above), agent, moment
-            )
+            found = check_changes(work.history, work.claims, self.agent, now(), work.above)
+            work.claims = [claim for claim in found if work.is_open(claim.task)]
         self._own = {number: claim for number, claim in self._own.items() if work.is_open(claim.task)}
         if work.claims != kept or (self._files and self._files.is_untidy):
             forgotten = [it for it in work.claims if it.is_ended][:-_MAX_ENDED]
@@ -120,11 +121,25 @@ class ClaimRegister:
             else:
                 work.keep_claims(to_json([claim.to_json() for claim in work.claims]).decode())
 
-    def make(self, task: str, note: str, now: int, claims: Sequence[Claim]) -> Claim:
-        """Return a new claim of the agent that calls.
+    def list_claims(self, work: ChangedTasks, now: int) -> ClaimList:
+        """Return the claims of a transaction as the agent that calls finds them."""
+        return ClaimList(work.claims, self.agent, now, work.above)
 
-        It raises ``InvalidArguments`` if the agent has neither a process of its own nor a name.
+    def hold(self, work: ChangedTasks, task: str, note: str, now: int, *, is_forced: bool) -> Claim:
+        """Claim a task for the agent that calls, and return its claim: the one that it has, unless the note is another.
+
+        It raises what ``ClaimList.take`` does, and ``InvalidArguments`` if the agent has neither a process of its own
+        nor a name.
         """
+        claims = self.list_claims(work, now)
+        claim = claims.find_own(task)
+        if claim is None or (note and note != claim.note):
+            claim = self._make(task, note, now, work.claims)
+            work.claims, steps = claims.take(claim, is_forced=is_forced)
+            work.note_steps(steps)
+        return claim
+
+    def _make(self, task: str, note: str, now: int, claims: Sequence[Claim]) -> Claim:
         origin, agent = current_origin(), self.agent
         if not (agent.process or agent.name):
             raise InvalidArguments([("agent", "give a name of your own, and give it with every call on this task")])
@@ -148,16 +163,13 @@ class ClaimRegister:
             return [replace(claim, is_ended=True) if 0 < claim.until <= moment else claim for claim in found]
         return found
 
-    def _renew(self, claims: list[Claim], agent: Agent, now: int) -> list[Claim]:
-        """Return ``claims`` with a later end for those of the agent that calls."""
-        until = now + self._microseconds
-        late = until - int(self._microseconds * _RENEWED)
-        return [
-            replace(it, until=until, is_ended=False, kept_by=self._kept_by)
-            if 0 < it.until < late and agent.holds(it)
-            else it
-            for it in claims
-        ]
+    def _renew(self, claim: Claim, now: Callable[[], int]) -> Claim:
+        """Return a claim, with a later deadline if it has one and the agent that calls holds it."""
+        if not (claim.until and self.agent.holds(claim)):
+            return claim
+        until = now() + self._microseconds
+        is_due = claim.is_ended or claim.until < until - int(self._microseconds * _RENEWED)
+        return replace(claim, until=until, is_ended=False, kept_by=self._kept_by) if is_due else claim
 
     def _report(self, claims: Iterable[Claim]) -> None:
         if self._files:

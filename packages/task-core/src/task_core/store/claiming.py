@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Generic, NamedTuple, Protocol
 
-from task_core.claims.claim import Claim, ClaimList
+from task_core.claims.claim import Claim
 from task_core.errors import InvalidTransition
 from task_core.history.changes import JsonObject
 from task_core.models import RecordT
@@ -53,26 +53,18 @@ class StoreClaiming(Generic[RecordT]):
     def claim(self, task_id: str, note: str, *, is_forced: bool) -> Claimed:
         """Claim a task, as ``Claiming`` says."""
         with self._transaction() as work:
-            claims = self._find(work)
+            now = self._store.now(work)
+            claims = self._store.claims.list_claims(work, now)
             chosen = task_id or claims.find_free(self._view.startable(work, len(work.claims) + 1))
             if not chosen:
-                return Claimed(others=[it for it in work.claims if it.is_living(claims.now)])
+                return Claimed(others=[it for it in work.claims if it.is_living(now)])
             state = work.get(chosen).columns.state
             if state in work.kind.closed:
                 raise InvalidTransition(state, "claimed", (), "It is finished: claim another one.")
-            claim = claims.find_own(chosen)
-            if claim is None or (note and note != claim.note):
-                claim = self._store.claims.make(chosen, note, claims.now, work.claims)
-                work.claims, steps = claims.take(claim, is_forced=is_forced)
-                for step in steps:
-                    work.recorder.noted(step)
-                work.is_changed |= bool(steps)
+            claim = self._store.claims.hold(work, chosen, note, now, is_forced=is_forced)
             return Claimed(claim, self._view.render(work, chosen))
 
     def release(self, task_id: str) -> None:
         """Give up a claim, as ``Claiming`` says."""
         with self._transaction() as work:
-            work.claims = self._find(work).release(task_id)
-
-    def _find(self, work: Transaction[RecordT]) -> ClaimList:
-        return ClaimList(work.claims, self._store.claims.agent, self._store.now(work), work.above)
+            work.claims = self._store.claims.list_claims(work, self._store.now(work)).release(task_id)

@@ -1,6 +1,6 @@
 """Transactions: what is changed, added, moved and removed, with the counts and places that follow from it (EN-4)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from task_core.claims.claim import Claim
 from task_core.errors import DuplicateId
-from task_core.history.changes import OUTSIDE, Change, Recorder, TreePlace, current_origin
+from task_core.history.changes import OUTSIDE, Change, Recorder, Step, TreePlace, current_origin
 from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Row
 from task_core.store.collection import HIGHEST, LOWEST, Collection, ListRow, Session, scope_of_children
@@ -39,8 +39,7 @@ class Transaction(Collection[RecordT]):
         self.clock = clock
         self._begun = row
         self._added = 0
-        self.recorder = Recorder()
-        """records what the history is to keep"""
+        self._recorder = Recorder()
         self.history: list[Change] = []
         """what the history is to keep of this transaction, once ``finish`` has been called"""
         self.is_changed = False
@@ -68,7 +67,7 @@ class Transaction(Collection[RecordT]):
         self._count(record.columns, parent, +1)
         self._touch(parent)
         is_last = index is None and not before
-        self.recorder.created(record, self._place(parent, "" if is_last else self._next(parent, position)))
+        self._recorder.created(record, self._place(parent, "" if is_last else self._next(parent, position)))
         if not (parent or is_last):
             self.changed.add(ROOTS)
 
@@ -82,7 +81,7 @@ class Transaction(Collection[RecordT]):
         if old.columns[:3] != record.columns[:3]:
             self._count(old.columns, parent, -1)
             self._count(record.columns, parent, +1)
-        self.recorder.changed(old, record)
+        self._recorder.changed(old, record)
 
     def move(self, record_id: str, parent: str, index: int | None = None, *, before: str = "") -> None:
         """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
@@ -97,7 +96,7 @@ class Transaction(Collection[RecordT]):
         self._rows[record_id] = Row(record, parent, position, size)
         self._touch(old)
         self._touch(parent)
-        self.recorder.moved(record_id, left, TreePlace(parent, self._next(parent, position)))
+        self._recorder.moved(record_id, left, TreePlace(parent, self._next(parent, position)))
         if not (parent and old):
             self.changed.add(ROOTS)
 
@@ -117,7 +116,7 @@ class Transaction(Collection[RecordT]):
             self._count(record.columns, above, -1)
             self._rows.pop(record.id, None)
             # What is below is removed from the end, so that each one is the last of its siblings.
-            self.recorder.removed(record, self._place(above, following if record.id == record_id else ""))
+            self._recorder.removed(record, self._place(above, following if record.id == record_id else ""))
         self._touch(parent)
         if self.kind.is_tree and not parent:  # another root may get its id, and is then the last one
             self.changed.add(ROOTS)
@@ -148,7 +147,7 @@ class Transaction(Collection[RecordT]):
 
     def end_change(self, by: str = OUTSIDE, tool: str = "") -> None:
         """Let what was done so far be a change of its own in the history, which ``by`` has made (AG-3)."""
-        change = self.recorder.take(self._moment(), by, tool)
+        change = self._recorder.take(self._moment(), by, tool)
         if change:
             self._list = replace(self._list, revision=self._list.revision + 1)
             change.number = self._list.revision
@@ -157,7 +156,7 @@ class Transaction(Collection[RecordT]):
     def end_call(self) -> None:
         """Let what the call has done since the last change be a change in the history."""
         origin = current_origin()
-        change = self.recorder.take(self._moment(), origin.by, origin.tool)
+        change = self._recorder.take(self._moment(), origin.by, origin.tool)
         if change:
             origin.change = change
             change.number = self._list.revision + 1
@@ -175,6 +174,12 @@ class Transaction(Collection[RecordT]):
     def keep_claims(self, text: str) -> None:
         """Keep claims with the list, as JSON."""
         self._list = replace(self._list, claims=text)
+
+    def note_steps(self, steps: Sequence[Step]) -> None:
+        """Keep in the history what was done to claims."""
+        for step in steps:
+            self._recorder.noted(step)
+        self.is_changed |= bool(steps)
 
     def above(self, task_id: str) -> list[str]:
         """Return the ids of the records above one, the root first; none if it is gone."""

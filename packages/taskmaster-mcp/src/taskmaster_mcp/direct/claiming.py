@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import chain
 
-from task_core.claims.claim import Claim, ClaimList
+from task_core.claims.claim import Claim
 from task_core.errors import InvalidTransition
 from task_core.store.claiming import Claimed
 from taskmaster_mcp.core.selection import list_all_ready
@@ -23,35 +23,29 @@ class ProjectClaiming:
     def claim(self, task_id: str, note: str, *, is_forced: bool) -> Claimed:
         """Claim a task, or without an id one whose agent is gone, or else the first that ``next_task`` would choose."""
         project, start = self._target.project, f"{self._target.tag}:"
-        store = project.store
+        register = project.store.claims
         with project.transaction() as work:
+            now = project.store.now()
             tasks = project.tag(work, self._target.tag)
-            above = ClaimedTags(work, []).above
+            claimed = ClaimedTags(work, [])
             index = tasks.index()
             here = [it for it in work.claims if it.task.startswith(start) and it.task.removeprefix(start) in index]
-            claims = ClaimList(here, store.claims.agent, store.now(), above)
+            claims = replace(register.list_claims(claimed, now), claims=here)
             ready = [f"{start}{it.id}" for it in chain(*list_all_ready(tasks)) if it.status == "pending"]
             chosen = f"{start}{tasks.get(task_id.lstrip('# '), index).id}" if task_id else claims.find_free(ready)
             if not chosen:
-                return Claimed(others=[_without(start, it) for it in here if it.is_living(claims.now)])
+                return Claimed(others=[_without(start, it) for it in here if it.is_living(now)])
             item = index[chosen.removeprefix(start)]
             if item.is_settled:
                 raise InvalidTransition(item.status, "claimed", (), "It is finished: claim another one.")
-            claim = claims.find_own(chosen)
-            if claim is None or (note and note != claim.note):
-                claim = store.claims.make(chosen, note, claims.now, work.claims)
-                others = [it for it in work.claims if it not in here]
-                taken, work.taken = claims.take(claim, is_forced=is_forced)
-                work.claims = [*others, *taken]
+            claim = register.hold(claimed, chosen, note, now, is_forced=is_forced)
             return Claimed(_without(start, claim), render_whole(item, project.scores(self._target.tag)))
 
     def release(self, task_id: str) -> None:
         """Give up a claim, as ``Claiming`` says."""
-        project = self._target.project
-        with project.transaction() as work:
-            name = f"{self._target.tag}:{task_id.lstrip('# ')}"
-            above = ClaimedTags(work, []).above
-            work.claims = ClaimList(work.claims, project.store.claims.agent, project.store.now(), above).release(name)
+        store, name = self._target.project.store, f"{self._target.tag}:{task_id.lstrip('# ')}"
+        with self._target.project.transaction() as work:
+            work.claims = store.claims.list_claims(ClaimedTags(work, []), store.now()).release(name)
 
 
 def _without(start: str, claim: Claim) -> Claim:

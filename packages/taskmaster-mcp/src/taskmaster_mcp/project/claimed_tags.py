@@ -1,9 +1,10 @@
 """The tasks of a tasks file as claims see them: each is ``TAG:ID`` (AG-11)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from task_core.claims.claim import Claim
-from task_core.history.changes import Change
+from task_core.history.changes import Change, Step
 from taskmaster_mcp.codec import TagDocument
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
 
@@ -32,6 +33,10 @@ class ClaimedTags:
 
     def keep_claims(self, text: str) -> None:
         """Do nothing: session files have the claims."""
+
+    def note_steps(self, steps: Sequence[Step]) -> None:
+        """Keep in the history what was done to claims."""
+        self.document.taken += steps
 
     def is_open(self, task_id: str) -> bool:
         """Return whether there is a task or subtask with this id on which work is left."""
