@@ -197,7 +197,9 @@ class ClaimList:
         Raises:
             TaskClaimed: another agent holds it.
             NotClaimed: nobody does.
+            ClaimLost: the claim in whose name the agent calls has ended.
         """
+        _check_number(self.agent, self.claims)
         own = self.find_own(task_id)
         if own is None:
             for claim in self.find_others(task_id):
@@ -234,8 +236,8 @@ def check_changes(
     after = [*claims]
     for change in changes:
         is_person = change.by in _PEOPLE
-        if not is_person and agent.number and not any(agent.holds(it) and it.since == agent.number for it in claims):
-            raise ClaimLost(agent)
+        if not is_person:
+            _check_number(agent, claims)
         touched = {name: step.id for step in change.steps for name in _touched(step, find_above)}
         for place, claim in enumerate(after):
             if claim.task not in touched or not claim.is_living(now) or (not is_person and agent.holds(claim)):
@@ -244,6 +246,11 @@ def check_changes(
                 raise TaskClaimed(claim, agent, wanted=touched[claim.task])
             after[place] = replace(claim, news=f"{change.by}, {change.tool}, {change.at}")
     return after
+
+
+def _check_number(agent: Agent, claims: Iterable[Claim]) -> None:
+    if agent.number and not any(agent.holds(it) and it.since == agent.number for it in claims):
+        raise ClaimLost(agent)
 
 
 def _touched(step: Step, find_above: Callable[[str], Iterable[str]]) -> Iterator[str]:

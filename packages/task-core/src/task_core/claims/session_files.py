@@ -52,6 +52,7 @@ class SessionFiles:
     def read(self) -> list[Claim]:
         """Return the claims of all sessions, oldest first; those of sessions that have ended say so.
 
+        A claim with a deadline outlives the session: its agent calls through another one.
         It raises ``StoreUnreadable`` if a file cannot be read; what is in a damaged one does not count.
         """
         try:
@@ -134,7 +135,8 @@ class SessionFiles:
             return []
         if name == self.session:
             self._read_last = identity
-        return [replace(claim, is_ended=is_ended, kept_by=_ENDED if is_ended else name) for claim in found]
+        kept_by = _ENDED if is_ended else name
+        return [replace(claim, is_ended=is_ended and not claim.until, kept_by=kept_by) for claim in found]
 
     def _write(self, name: str, claims: list[Claim]) -> None:
         if not claims and name != self.session and not _is_locked(self._file(name, ".lock")):

@@ -108,10 +108,16 @@ class ClaimRegister:
 
         It raises what ``check_changes`` does, and ``StoreWriteFailed``.
         """
+        agent, edited = self.agent, set[int]()
         if work.claims or current_origin().agent:
-            found = check_changes(work.history, work.claims, self.agent, now(), work.above)
-            work.claims = [claim for claim in found if work.is_open(claim.task)]
-        self._own = {number: claim for number, claim in self._own.items() if work.is_open(claim.task)}
+            checked = check_changes(work.history, work.claims, agent, now(), work.above)
+            edited = {new.since for old, new in zip(work.claims, checked, strict=True) if new is not old}
+            work.claims = [claim for claim in checked if work.is_open(claim.task)]
+        # An agent need not hear of the end of what it has finished or given up itself.
+        known = edited.union(claim.since for claim in work.claims)
+        self._own = {it.since: it for it in self._own.values() if it.since in known or not agent.holds(it)}
+        if edited:
+            self._report(work.claims)
         if work.claims != kept or (self._files and self._files.is_untidy):
             forgotten = [it for it in work.claims if it.is_ended][:-_MAX_ENDED]
             work.claims = [it for it in work.claims if it not in forgotten]
@@ -171,7 +177,7 @@ class ClaimRegister:
         is_due = claim.is_ended or claim.until < until - int(self._microseconds * _RENEWED)
         return replace(claim, until=until, is_ended=False, kept_by=self._kept_by) if is_due else claim
 
-    def _report(self, claims: Iterable[Claim]) -> None:
+    def _report(self, claims: Sequence[Claim]) -> None:
         if self._files:
             self._files.note_seen()
         present = {claim.since: claim for claim in claims}
