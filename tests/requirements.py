@@ -132,6 +132,7 @@ _SESSIONS: Final = {
     "AG-16": "without claims nothing changes, and agents that never claim work on beside those that do",
     "AG-17": "hierarchy: one active leaf in each claimed root, and one in all that are not claimed",
     "AG-18": "commands change tasks as the board's buttons do, from one table; add reads a pipe, all or none",
+    "AG-19": "a model of claims finds no fault, and finds one where any protection is switched off",
     "AG-21": "any earlier state can be rebuilt from the history alone, whoever made the changes",
 }
 
