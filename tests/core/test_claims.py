@@ -205,6 +205,17 @@ async def test_agents_that_share_a_process_exclude_each_other_by_their_names(tea
     assert change["by"] == "mcp 0.1.0 (ann)"
 
 
+@pytest.mark.requirement("AG-13")
+async def test_an_agent_without_a_name_can_give_the_token_of_its_claim(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    token = (await agent.call("claim_task", id=task))["claim"]["token"]
+    await agent.call("update_task", id=task, title="x", agent=token)
+    await other.call("claim_task", id=task, force=True, note="it has been silent all day")
+    with pytest.raises(ToolFailed, match="ClaimLost"):
+        await agent.call("update_task", id=task, title="y", agent=token)
+
+
 @pytest.mark.requirement("AG-15")
 async def test_another_agent_changes_nothing_of_a_claimed_task_but_works_on_beside_it(team: Team) -> None:
     agent, other = team.join(), team.join()

@@ -12,8 +12,8 @@ __all__ = ["add_agent", "take_agent"]
 
 _NAME: Final = "agent"
 
-_FORM: Final = re.compile(r"[\w.-]{1,60}(#\d{1,18})?")
-"""The name of an agent, perhaps with the number of a claim."""
+_FORM: Final = re.compile(r"[\w.-]{1,60}|[\w.-]{0,60}#\d{1,18}")
+"""The name of an agent or the token of its claim, which has no name if the agent gave none."""
 
 
 def add_agent(schema: Schema) -> Schema:
