@@ -1,6 +1,7 @@
 """Kills and stops servers at random moments and checks that nothing they had acknowledged is lost (D2, D3, C1, C3, C5).
 
 ``python tests/wire/storm.py [--kills 1000] [--engine sqlite] [--seed N]`` runs it for long; the tests run a short form.
+With ``--claims [--seconds 90]`` it is a storm of claims.
 Several clients work on one store at a time, each through servers of its own that are killed with calls under way, or
 are stopped for longer than others wait for the lock.
 """
@@ -11,6 +12,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,9 +25,10 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.postgres import stop_shared_server
+from tests.wire.claim_storm import claim_storm
 from tests.wire.storm_client import Counts, StormClient
-from tests.wire.storm_report import report
-from tests.wire.storm_servers import ALL_ENGINES, SERVERS, Kind
+from tests.wire.storm_report import claim_table, report, report_claims, write_page
+from tests.wire.storm_servers import ALL_ENGINES, SERVERS, Kind, TasksV1
 
 __all__ = ["Result", "storm"]
 
@@ -120,29 +123,50 @@ def storms(kind: Kind, kills: int, processes: int, seed: int) -> Result:
     return total
 
 
+def claim_storms(engines: Sequence[str], processes: int, seconds: float, seed: int, page: Path | None) -> None:
+    """Run a storm of claims on each engine, and print what they came to."""
+    results = []
+    try:
+        for engine in engines:
+            with tempfile.TemporaryDirectory() as folder:
+                kind = TasksV1(engine)
+                results.append(claim_storm(kind, Path(folder), processes, seconds, Random(f"{seed} {engine}")))
+    finally:
+        stop_shared_server()
+    print(claim_table(results), flush=True)
+    if page:
+        write_page(page, report_claims(results, seconds, seed))
+
+
 def main() -> None:
     """Run storms over the servers that are asked for and print what they showed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--server", choices=[*SERVERS, "all"], default="all", help="default: %(default)s")
     parser.add_argument("--engine", choices=[*ALL_ENGINES, "all"], default="all", help="default: %(default)s")
     parser.add_argument("--kills", type=int, default=1000, help="in all (default: %(default)s)")
-    parser.add_argument("--processes", type=int, default=4, help="at work at a time (default: %(default)s)")
+    parser.add_argument("--processes", type=int, help="at work at a time (default: 4, 8 with --claims)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the present second")
+    parser.add_argument("--claims", action="store_true", help="let processes of tasks-v1 claim tasks instead")
+    parser.add_argument("--seconds", type=float, default=90, help="of claims on each engine (default: %(default)s)")
     parser.add_argument("--report", type=Path, help="a Markdown file for the result")
     options = parser.parse_args()
     servers = list(SERVERS) if options.server == "all" else [options.server]
     engines = ALL_ENGINES if options.engine == "all" else [options.engine]
+    if options.claims:
+        claim_storms(engines, options.processes or 8, options.seconds, options.seed, options.report)
+        return
+    processes = options.processes or 4
     kinds = [SERVERS[server](engine) for server in servers for engine in engines]
     shares = [len(range(start, options.kills, len(kinds))) for start in range(len(kinds))]
     results = []
     try:
         for kind, kills in zip(kinds, shares, strict=True):
-            results.append(storms(kind, kills, options.processes, options.seed))
+            results.append(storms(kind, kills, processes, options.seed))
             print(_line(options.seed, results[-1]), flush=True)
     finally:
         stop_shared_server()
     if options.report:
-        options.report.write_text(report(results, options.processes, options.seed), "utf-8")
+        write_page(options.report, report(results, processes, options.seed))
 
 
 def _line(seed: int, result: Result) -> str:

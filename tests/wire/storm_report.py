@@ -8,12 +8,16 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
+from tests.wire.claim_storm import CLAIM_SECONDS
 from tests.wire.storm_client import LOCK_SECONDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.wire.claim_storm import ClaimResult
     from tests.wire.storm import Result
 
-__all__ = ["report"]
+__all__ = ["claim_table", "report", "report_claims", "write_page"]
 
 _PAGE: Final = """\
 # The storm
@@ -82,3 +86,64 @@ def report(results: Sequence[Result], processes: int, seed: int) -> str:
         rules=" | ".join("---:" for _ in results),
         rows="\n".join(f"| {name} | {' | '.join(values)} |" for name, values in rows.items()),
     )
+
+
+_CLAIMS: Final = """\
+## Claims
+
+`python3 hatchw run storm --claims` lets server processes of tasks-v1-mcp claim tasks, work on them, rob each other, and
+end: by a kill (`SIGKILL`) with calls under way or without, or because their input ends. Some are stopped for a while
+(`SIGSTOP`), and one of them nearly all the time, for up to a minute. This part of the page was written by
+`python3 hatchw run storm --claims --seconds {seconds:g} --seed {seed} --report docs/storm.md`.
+
+Version {version}, {day}, CPython {python} on {system}.
+
+{table}
+
+- *Held twice*: a claim was acknowledged while another process, which was alive, held the task.
+- *Lost*: a living process was refused its own claimed task, or was told that its claim had ended.
+- *Changed by others*: a process changed a task that another one held.
+- *Longest wait*: from the moment of the kill until another process had claimed the task. In PostgreSQL a claim has no
+  process, only a deadline (here of {deadline:g} seconds), so there it is the time after the deadline; *lapsed* claims
+  are those of processes that were stopped for longer than that, whose late changes were refused.
+- At the end every open task can be claimed, and no file of a session is left.
+"""
+
+_HEADING: Final = "## Claims\n"
+
+
+def claim_table(results: Sequence[ClaimResult]) -> str:
+    """Return a table with a row for each engine."""
+    names = "Engine | Processes | Seconds | Kills | Ends | Stops | Claims | Refused | Orphans claimed | Lapsed"
+    bars = "**Held twice** | **Lost** | **Changed by others** | Longest wait for an orphan, seconds"
+    rows = [
+        [
+            *(it.engine, f"{it.processes}", f"{it.seconds:.0f}"),
+            *(f"{number:,}" for number in (it.kills, it.ends, it.stops, it.claims, it.refused, it.orphans, it.lapsed)),
+            *(f"**{number}**" for number in (it.doubles, it.losses, it.intrusions)),
+            f"{it.longest:.2f}",
+        ]
+        for it in results
+    ]
+    return "\n".join([f"| {names} | {bars} |", f"| --- |{' ---: |' * 13}", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def report_claims(results: Sequence[ClaimResult], seconds: float, seed: int) -> str:
+    """Return the part of the page on storms of claims."""
+    return _CLAIMS.format(
+        seconds=seconds,
+        seed=seed,
+        version=version("mcp-task-core"),
+        day=datetime.now(UTC).date(),
+        python=platform.python_version(),
+        system=platform.system(),
+        table=claim_table(results),
+        deadline=CLAIM_SECONDS,
+    )
+
+
+def write_page(path: Path, text: str) -> None:
+    """Replace one part of the page, the one on claims or the one before it; the other one stays."""
+    page, heading, claims = path.read_text("utf-8").partition(_HEADING) if path.exists() else ("", "", "")
+    parts = [page, text] if text.startswith(_HEADING) else [text, heading + claims]
+    path.write_text("\n".join(part.rstrip("\n") + "\n" for part in parts if part), "utf-8")

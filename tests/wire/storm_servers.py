@@ -20,7 +20,7 @@ from tests.servers import ServerRecord, record_of
 from tests.wire.storm_ledger import Change, Kept, Seen, Start, check_active
 from tests.wire.storm_process import Server, exported
 
-__all__ = ["ALL_ENGINES", "ENGINES", "ROUTINE", "SERVERS", "Kind", "entry_ids"]
+__all__ = ["ALL_ENGINES", "ENGINES", "ROUTINE", "SERVERS", "Kind", "TasksV1", "entry_ids"]
 
 ENGINES: Final = ("json", "sqlite")
 """What keeps a store in a file."""

@@ -8,11 +8,12 @@ from random import Random
 import pytest
 
 from tests.postgres import needs_postgres
+from tests.wire.claim_storm import ClaimResult, Hold, Holders, claim_storm
 from tests.wire.storm import Result, storm
 from tests.wire.storm_client import Counts
 from tests.wire.storm_ledger import Change, Kept, Ledger, Seen, Start, check_active
-from tests.wire.storm_report import report
-from tests.wire.storm_servers import SERVERS
+from tests.wire.storm_report import claim_table, report, report_claims, write_page
+from tests.wire.storm_servers import SERVERS, TasksV1
 
 CREATED = {"status": "new", "text": None}
 
@@ -40,6 +41,40 @@ def test_servers_killed_and_stopped_at_work_lose_nothing_that_they_acknowledged(
     assert result.counts.kills == 4
     assert result.counts.acknowledged > 4
     assert result.tasks > 1
+
+
+@pytest.mark.requirement("AG-12", "AG-19")
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "json",
+        pytest.param("sqlite", marks=pytest.mark.long),
+        pytest.param("postgresql", marks=[needs_postgres, pytest.mark.by_hand]),
+    ],
+)
+def test_processes_that_claim_tasks_are_killed_and_stopped_and_no_claim_is_lost_or_held_twice(
+    tmp_path: Path, engine: str
+) -> None:
+    result = claim_storm(TasksV1(engine), tmp_path, 4, 2.0, Random(20260301))
+    assert result.claims
+    assert result.stops
+    assert result.kills + result.ends
+
+
+@pytest.mark.parametrize(
+    ("calls", "found"),
+    [
+        pytest.param([("t", "#1"), ("t", "#2")], ClaimResult("json", 2, doubles=1), id="held twice"),
+        pytest.param([("t", "#1"), ("t", "#1"), ("u", "#2")], ClaimResult("json", 2), id="renewed, and another task"),
+    ],
+)
+def test_a_task_that_two_processes_hold_is_counted(calls: list[tuple[str, str]], found: ClaimResult) -> None:
+    result = ClaimResult("json", 2)
+    holders = Holders(result)
+    for task, token in calls:
+        holders.take(task, Hold(token, token))
+    assert result == found
+    assert found.doubles == 0 or pytest.raises(AssertionError, result.check)
 
 
 def seen(text: str | None = None, *marks: str, task_id: str = "1") -> Seen:
@@ -157,3 +192,13 @@ def test_the_report_has_a_column_for_each_server_and_engine() -> None:
     head = "| | heartbeat on json | tasks-v1 on sqlite |\n| --- | ---: | ---: |\n"
     assert f"{head}| Servers killed | 1,000 | 7 |\n" in page
     assert "| Slowest first create after the last kill, seconds | 0.50 | 0.00 |" in page
+
+
+def test_each_part_of_the_page_stays_when_the_other_one_is_written(tmp_path: Path) -> None:
+    page = tmp_path / "storm.md"
+    claims = report_claims([ClaimResult("json", 8, kills=1_234, longest=0.125)], 60, 7)
+    assert "| json | 8 | 0 | 1,234 |" in claims
+    for part in (claims, "# The storm\n\nold\n", "# The storm\n\nnew\n", claims):
+        write_page(page, part)
+    assert page.read_text("utf-8") == f"# The storm\n\nnew\n\n{claims}"
+    assert claim_table([]).count("\n") == 1
