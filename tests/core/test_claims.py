@@ -484,6 +484,23 @@ async def test_at_most_100_claims_of_ended_processes_are_kept_the_last_ones(team
     assert [claim.since for claim in files.read()] == [*range(21, 121)]
 
 
+@pytest.mark.requirement("AG-12", "D3")
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_the_next_change_removes_what_killed_processes_left(tmp_path: Path, engine: str) -> None:
+    team = Team(tmp_path, engine)
+    agent, other = team.join(), team.join()
+    await agent.call("claim_task", id=await agent.create())
+    folder = team.path.with_name("tasks.sessions")
+    there = {file.name for file in folder.iterdir()}
+    start = "" if engine == "json" else f"{next(iter(there)).partition('-')[0]}-"
+    litter = {f"{start}0123456789abcdef.lock", f".{start}ended.json.0123456789abcdef.tmp"}
+    foreign = {".0123-ended.json.0123456789abcdef.tmp", "0123-0123456789abcdef.lock", "notes.txt"}
+    for name in litter | foreign:
+        folder.joinpath(name).touch()
+    await other.create()
+    assert {file.name for file in folder.iterdir()} == there | foreign
+
+
 @pytest.mark.requirement("AG-12")
 def test_a_session_that_is_used_again_holds_its_lock_again(tmp_path: Path) -> None:
     files, other = SessionFiles(tmp_path / "tasks"), SessionFiles(tmp_path / "tasks")

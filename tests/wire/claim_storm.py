@@ -134,6 +134,11 @@ class Holders:
         with self._guard:
             return task in self._left
 
+    def finish(self, task: str) -> None:
+        """Note that a task that was left is finished."""
+        with self._guard:
+            self._left.pop(task, None)
+
     def holder(self, task: str) -> Hold | None:
         """Return the claim on a task that is certain."""
         with self._guard:
@@ -154,32 +159,35 @@ class Heir:
         self._server = server
         self._guard = Lock()
 
-    def claim(self, held: Mapping[str, Hold]) -> None:
-        """Claim each task that nobody else has claimed by now, and release it."""
+    def claim(self, held: Mapping[str, Hold], since: float) -> None:
+        """Claim each task that nobody else has claimed by now, once a moment has come, and release it."""
+        time.sleep(max(0.0, since - time.monotonic()))  # until then they are not orphans
         with self._guard:
-            for task, hold in held.items():
-                self._claim(task, hold)
+            while left := [task for task in held if self._holders.is_left(task)]:
+                self._server.ask({number: ("claim_task", {"id": task}) for number, task in enumerate(left)})
+                answers = self._server.answers(len(left))
+                for number, task in enumerate(left):
+                    self._take(task, answers[number], held[task])
+                for number, task in enumerate(left):
+                    if not answers[number].is_error:
+                        self._server.call("release_task", id=task)
 
     def close(self) -> None:
         """End the server."""
         self._server.close()
 
-    def _claim(self, task: str, dead: Hold) -> None:
-        while self._holders.is_left(task):
-            self._server.ask({0: ("claim_task", {"id": task})})
-            answer = self._server.answers(1)[0]
-            if not answer.is_error:
-                hold = _hold(answer, inf)
-                self._holders.take(task, hold)
-                self._holders.leave({task: hold})
-                self._server.call("release_task", id=task)
-            elif answer.code == "TaskClaimed":
-                is_stale = answer.content["error"]["details"]["since"] == dead.since
-                with self._holders.counting() as result:
-                    result.stale += is_stale
-            else:
-                assert answer.code == "InvalidTransition", answer
-                return
+    def _take(self, task: str, answer: Answer, dead: Hold) -> None:
+        if not answer.is_error:
+            hold = _hold(answer, inf)
+            self._holders.take(task, hold)
+            self._holders.leave({task: hold})
+        elif answer.code == "TaskClaimed":
+            is_stale = answer.content["error"]["details"]["since"] == dead.since
+            with self._holders.counting() as result:
+                result.stale += is_stale
+        else:
+            assert answer.code == "InvalidTransition", answer
+            self._holders.finish(task)
 
 
 class Worker:
@@ -393,9 +401,10 @@ class Worker:
             server.close()
         # A killed process is dead at once; one that ends is when it has ended.
         moment = start if is_killed else time.monotonic()
-        self._holders.orphan(self._called + CLAIM_SECONDS if self._has_deadlines else moment, self._held)
+        since = self._called + CLAIM_SECONDS if self._has_deadlines else moment
+        self._holders.orphan(since, self._held)
         if self._heir:
-            self._heir.claim(self._held)
+            self._heir.claim(self._held, since)
         self._held = {}
         with self._holders.counting() as result:
             result.kills += is_killed
@@ -411,8 +420,7 @@ def claim_storm(kind: TasksV1, folder: Path, processes: int, seconds: float, rng
     kind.prepare(work)
     result = ClaimResult(kind.engine, processes)
     holders, is_over = Holders(result), Event()
-    # With deadlines, nothing can be claimed at once.
-    heir = Heir(holders, Worker(kind, work, holders, rng).start()) if kind.engine != "postgresql" else None
+    heir = Heir(holders, Worker(kind, work, holders, rng).start())
     workers = [Worker(kind, work, holders, Random(rng.random()), heir) for _ in range(processes)]
     started = time.monotonic()
     with ThreadPoolExecutor(processes) as pool:
@@ -423,8 +431,7 @@ def claim_storm(kind: TasksV1, folder: Path, processes: int, seconds: float, rng
         ]
         for each in running:
             each.result()
-    if heir:
-        heir.close()
+    heir.close()
     result.seconds = time.monotonic() - started
     assert Worker(kind, work, holders, rng).adopt()
     sessions = work / f"{kind.store}.sessions"

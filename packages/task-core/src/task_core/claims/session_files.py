@@ -8,7 +8,7 @@ the store is locked, and replaced as a whole, also by others: a claim can be tak
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -44,7 +44,7 @@ class SessionFiles:
         self._path = path
         self._start = f"{sha256(list_name.encode()).hexdigest()[:8]}-" if list_name else ""
         self.is_untidy = False
-        """true if there are files of sessions that have ended, which ``write`` removes"""
+        """true if processes that have ended left files, which ``write`` removes"""
         self._lock: ProcessLock | None = None
         self._read_last: FileIdentity | None = None
         self._seen: FileIdentity | None = None
@@ -56,6 +56,7 @@ class SessionFiles:
         It raises ``StoreUnreadable`` if a file cannot be read; what is in a damaged one does not count.
         """
         try:
+            self.is_untidy |= bool(self._names(".tmp", "."))
             found = {claim.since: claim for name in self._sessions() for claim in self._read(name)}
         except OSError as error:
             raise StoreUnreadable(self._name, describe(error)) from error
@@ -72,6 +73,8 @@ class SessionFiles:
             if not claim.is_ended:
                 files.setdefault(claim.kept_by, []).append(claim)
         try:
+            if self.is_untidy:
+                self._remove_temporary()
             for name in dict.fromkeys([*files, *self._sessions()]):
                 self._write(name, files.get(name, []))
             self.is_untidy = False
@@ -111,16 +114,24 @@ class SessionFiles:
     def _identify(self) -> FileIdentity | None:
         return identify(self._file(self.session))
 
-    def _sessions(self) -> Iterator[str]:
-        """Yield the names of the sessions that have a file."""
+    def _sessions(self) -> set[str]:
+        """Return the names of the sessions that have a file, also one that was killed before it had written a claim."""
+        return {*self._names(".json"), *self._names(".lock")}
+
+    def _names(self, suffix: str, prefix: str = "") -> list[str]:
+        """Return the names of this list's files between the prefix and the suffix."""
         try:
-            with os.scandir(self._folder) as entries:
-                names = [entry.name for entry in entries]
+            found = [file.name for file in Path(self._folder).iterdir()]
         except (FileNotFoundError, NotADirectoryError):
-            return
-        for name in names:
-            if name.endswith(".json") and name.startswith(self._start) and (self._start or "-" not in name):
-                yield name.removeprefix(self._start).removesuffix(".json")
+            return []
+        start = prefix + self._start
+        ours = [name for name in found if self._start or "-" not in name]
+        return [name[len(start) : -len(suffix)] for name in ours if name.startswith(start) and name.endswith(suffix)]
+
+    def _remove_temporary(self) -> None:
+        """Remove what processes left that were killed while they wrote; nobody else writes now."""
+        for name in self._names(".tmp", "."):
+            Path(self._folder, f".{self._start}{name}.tmp").unlink(missing_ok=True)
 
     def _read(self, name: str) -> list[Claim]:
         """Return the claims in a file; one that is gone or damaged has none."""
