@@ -236,11 +236,12 @@ class Machine(RuleBasedStateMachine):
         found = list[Claim | None]()
         work = lambda: found.append(process.claiming.claim(task or "", note, is_forced=is_forced).claim)  # noqa: E731
         error = self.call(("mcp", "claim_task", agent[1]), work)
+        if error is None:
+            self.renew(agent)
         if task is None:
             assert error is None
             self.check_free(found[0])
             if found[0] is None:
-                self.renew(agent)
                 return
             task = found[0].task
         others = [held for held in self.related(task) if not self.holds(agent, held)]
@@ -275,7 +276,6 @@ class Machine(RuleBasedStateMachine):
             self.numbers[agent[1]].append(claim.since)
             self.end(*self.above(claim.task), *self.below(claim.task), by=agent)
             self.claims[claim.task] = Held(claim.task, *agent, claim.since, note, self.deadline)
-        self.renew(agent)
 
     @rule(
         place=st.integers(0, 2),
@@ -290,7 +290,7 @@ class Machine(RuleBasedStateMachine):
         others = [held for held in self.related(task) if not self.holds(agent, held)]
         if is_lost:
             assert error is ClaimLost
-        elif any(self.holds(agent, held) for held in self.living(task)):
+        elif (own := self.claims.get(task)) and self.holds(agent, own) and (own.until or self.is_living(own)):
             assert error is None
             del self.claims[task]
             self.renew(agent)

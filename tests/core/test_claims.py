@@ -3,84 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from random import Random
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from pydantic import JsonValue
 
 from heartbeat_mcp.server import build_server as build_heartbeat
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.claims.claim import Agent, Claim, ClaimLost, NotClaimed, TaskClaimed
+from task_core.claims.claim import Agent, Claim
 from task_core.claims.session_files import SessionFiles
-from task_core.errors import InvalidArguments
-from task_core.history.changes import BOARD, COMMAND_LINE, made_by
-from task_core.store import MemoryDatabase, Store, open_store
-from task_core.store.claim_register import ClaimRegister
-from task_core.store.claiming import StoreClaiming
-from task_core.store.document import DocumentDatabase
-from task_core.warning_list import WarningList
-from tasks_v1_mcp.arguments import CreateTaskArguments, UpdateTaskArguments
-from tasks_v1_mcp.codec import CODEC
-from tasks_v1_mcp.models import StoredTask
-from tasks_v1_mcp.server import build_server
-from tasks_v1_mcp.service import TaskService
-from tasks_v1_mcp.settings import TasksSettings
-from tasks_v1_mcp.view import TasksView
+from task_core.history.changes import BOARD, COMMAND_LINE
+from tests.core.claim_team import Team
 from tests.tool_client import OpenClient, ToolFailed
 
-NOON: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
 ENGINES: Final = ("json", "sqlite")
-
-
-class Team:
-    """Agents on one list, each with a server process of its own, as far as locks can tell."""
-
-    def __init__(self, folder: Path, engine: str = "json", **settings: str) -> None:
-        self.now = NOON
-        self.path = folder / "tasks"
-        values = {
-            "task_store": f"{engine}:{self.path}",
-            "task_extra_tools": "claims,history,brief",
-            "task_fsync": False,
-        }
-        self.settings = TasksSettings.model_validate({**values, **settings})
-
-    def join(self) -> Member:
-        """Return one more agent."""
-        server = build_server(self.settings, clock=lambda: self.now, rng=Random(len(self.sessions)))
-        return Member(OpenClient(server), server.close)
-
-    def edit(self, by: str, task: str, title: str) -> None:
-        """Let a person give a task another title, a minute later."""
-        self.now += timedelta(minutes=1)
-        store = open_store(self.settings, CODEC, WarningList(), clock=lambda: self.now)
-        with made_by(by, "edit"):
-            TaskService(store, Random(1)).update_task(UpdateTaskArguments.model_validate({"id": task, "title": title}))
-
-    @property
-    def sessions(self) -> list[str]:
-        """The names of the files of sessions."""
-        folder = self.path.with_name(f"{self.path.name}.sessions")
-        return sorted(file.name for file in folder.glob("*.json")) if folder.is_dir() else []
-
-
-class Member:
-    def __init__(self, client: OpenClient, end: Callable[[], None]) -> None:
-        self.client = client
-        self.end = end
-        """ends its process"""
-
-    async def call(self, tool: str, **arguments: JsonValue) -> Any:  # noqa: ANN401 - what a tool answers
-        return await self.client.call(tool, arguments)
-
-    async def create(self, title: str = "Paint the fence") -> str:
-        return (await self.call("create_task", title=title))["task"]["id"]
 
 
 @pytest.fixture
@@ -315,123 +253,6 @@ async def test_agents_exclude_each_other_in_memory_too(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="TaskClaimed"):
         await shared.call("update_task", id=task, title="x", agent="bob")
     await shared.call("update_task_status", id=task, status="canceled", agent="ann")
-
-
-# Deadlines
-
-
-@pytest.fixture
-def hurried(tmp_path: Path) -> tuple[Team, list[Store[StoredTask]], WarningList]:
-    """Agents without processes of their own, who have a minute from call to call, and what they are warned of."""
-    team, warnings = Team(tmp_path), WarningList()
-
-    def opened() -> Store[StoredTask]:
-        database = DocumentDatabase(team.path, CODEC, WarningList(), lambda: team.now, fsync=False)
-        register = ClaimRegister(warnings, SessionFiles(team.path), seconds=60)
-        return Store(database, CODEC.kind, clock=lambda: team.now, claims=register)
-
-    return team, [opened(), opened()], warnings
-
-
-def claim(store: Store[StoredTask], task: str, agent: str, *, is_remote: bool = True) -> Claim:
-    with made_by("client 1", "claim_task", agent, is_remote=is_remote):
-        found = StoreClaiming(store, TasksView(store)).claim(task, "", is_forced=False).claim
-    assert found
-    return found
-
-
-def change(store: Store[StoredTask], task: str, agent: str, *, by: str = "client 1", is_remote: bool = True) -> None:
-    with made_by(by, "update_task", agent, is_remote=is_remote), store.transaction() as work:
-        old = work.get(task)
-        work.replace(old.changed(title=f"{old.title}!"))
-
-
-@pytest.mark.requirement("AG-14")
-def test_the_claim_of_an_agent_without_a_process_ends_unless_it_calls_again(
-    hurried: tuple[Team, list[Store[StoredTask]], WarningList],
-) -> None:
-    team, (one, two), warnings = hurried
-    task = TaskService(one, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
-
-    with pytest.raises(InvalidArguments, match="agent: give a name of your own"):
-        claim(one, task, "")
-    held = claim(one, task, "ann")
-    for _ in range(3):  # each call gives it another minute
-        team.now += timedelta(seconds=50)
-        change(two, task, held.token)
-        with pytest.raises(TaskClaimed, match="or longer if its agent calls"):
-            claim(two, task, "bob")
-    team.now += timedelta(seconds=61)
-    change(one, task, held.token)  # nobody else has taken it
-    team.now += timedelta(seconds=61)
-    again = claim(one, task, "ann")
-    assert (again.token, again.until - held.until) == (held.token, (3 * 50 + 2 * 61) * 1_000_000)
-    assert warnings.take() == []
-    team.now += timedelta(seconds=61)
-    later = claim(two, task, "bob")
-    assert later.since > held.since
-    for agent, error in ((held.token, ClaimLost), ("ann", TaskClaimed)):
-        with pytest.raises(error):
-            change(one, task, agent)
-    change(one, task, "bob")
-
-
-@pytest.mark.requirement("AG-14")
-def test_nothing_is_released_in_the_name_of_a_claim_that_has_ended(
-    hurried: tuple[Team, list[Store[StoredTask]], WarningList],
-) -> None:
-    team, (one, two), _ = hurried
-    task = TaskService(one, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
-    late = claim(one, task, "ann")
-    team.now += timedelta(seconds=61)
-    other = claim(two, task, "bob")
-    team.now += timedelta(seconds=61)
-    present = claim(two, task, "ann")
-    for token, error in (
-        (late.token, ClaimLost),
-        (other.token, ClaimLost),
-        (present.token, None),
-        ("ann", NotClaimed),
-    ):
-        with (
-            made_by("client 1", "release_task", token, is_remote=True),
-            pytest.raises(error) if error else nullcontext(),
-        ):
-            StoreClaiming(one, TasksView(one)).release(task)
-
-
-@pytest.mark.requirement("AG-14")
-def test_a_claim_with_a_deadline_outlives_the_server_through_which_it_was_made(
-    hurried: tuple[Team, list[Store[StoredTask]], WarningList],
-) -> None:
-    team, (one, two), _ = hurried
-    task = TaskService(one, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
-    held = claim(one, task, "ann")
-    one.close()
-    with pytest.raises(TaskClaimed):
-        claim(two, task, "bob")
-    change(two, task, held.token)
-    team.now += timedelta(seconds=61)
-    assert claim(two, task, "bob").since > held.since
-
-
-@pytest.mark.requirement("AG-15")
-def test_a_process_reports_what_a_person_did_through_itself_and_no_end_that_its_agent_called_off() -> None:
-    now, warnings, database = NOON, WarningList(), MemoryDatabase()
-    register = ClaimRegister(warnings, seconds=60, is_shared=True)
-    store = Store(database, CODEC.kind, clock=lambda: now, claims=register)
-    task = TaskService(store, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
-    claim(store, task, "ann", is_remote=False)
-    change(store, task, "", by=BOARD, is_remote=False)
-    assert warnings.take() == [
-        f"{BOARD} changed '{task}' by 'ann' (update_task), which is claimed here: read it before you go on."
-    ]
-    now += timedelta(seconds=61)
-    change(store, task, "ann", is_remote=False)
-    assert warnings.take() == []
-    now += timedelta(seconds=61)
-    store.find_claims()
-    assert warnings.take() == [f"The claim of '{task}' by 'ann' has ended: its time is over."]
 
 
 # Files
