@@ -43,16 +43,21 @@ def started_message(leaf: HierarchyTask, left: HierarchyTask | None, *, is_new: 
 
 
 def completed_message(
-    task: HierarchyTask, following: HierarchyTask | None, *, is_started: bool = False, is_over: bool = True
+    task: HierarchyTask,
+    following: HierarchyTask | None,
+    *,
+    is_started: bool = False,
+    is_over: bool = True,
+    is_claimed: bool = False,
 ) -> str:
     """Return what comes after ``task``, or that all is done; ``is_started``: the call began it (R3.8, R3.9, PE-19).
 
-    If nothing follows, it ``is_over``, or only what one agent has claimed is.
+    If nothing follows although it is not ``is_over``, other roots are left: for another claim if the task's root
+    ``is_claimed``, else to the agents that have claimed them (AG-17).
     """
-    if following is None and not is_over:
-        return f"Completed {_name_task(task)}. Nothing is left of what you claimed: call claimTask."
     if following is None:
-        return f"Completed {_name_task(task)}. All tasks are done."
+        rest = "Nothing is left of what you claimed: call claimTask." if is_claimed else "Others have claimed the rest."
+        return f"Completed {_name_task(task)}. {'All tasks are done.' if is_over else rest}"
     if is_started:
         return f"Completed {_name_task(task)}. {started_message(following, None, is_new=True)}"
     if following.status is HierarchyStatus.IN_PROGRESS:

@@ -27,7 +27,7 @@ from hierarchy_mcp.results import (
     TreeAnswer,
 )
 from hierarchy_mcp.summary import summarize_progress, table
-from hierarchy_mcp.tree import find_blocking, find_path, find_rivals, first_open_leaf, next_leaf, settle
+from hierarchy_mcp.tree import claimed_tasks, find_blocking, find_path, find_rivals, first_open_leaf, next_leaf, settle
 from task_core.bounds import fit, take_fitting
 from task_core.errors import MAX_NAMED, InvalidArguments, InvalidTransition
 from task_core.store import ROOTS, Collection, Store, Transaction
@@ -190,11 +190,13 @@ class HierarchyService:
             ahead = find_path(work, following.id) if following else []
             began = ahead if arguments.start_next else []
             ids = dict.fromkeys(other.id for other in changed)
-            is_over = work.first_open_child(ROOTS) is None
+            is_over, is_claimed = work.first_open_child(ROOTS) is None, path[0].id in claimed_tasks(work)
             return TaskStep(
                 task=render_counted(work, path[-1]),
                 next_task_id=following.id if following else "",
-                message=completed_message(path[-1], following, is_started=is_started, is_over=is_over),
+                message=completed_message(
+                    path[-1], following, is_started=is_started, is_over=is_over, is_claimed=is_claimed
+                ),
                 auto_completed_parents=completed,
                 progress_summary=summarize_progress(work, path, ahead, ids, is_whole=bool(arguments.table)),
                 active_task=ActiveTask.of(began[-1]) if began else None,

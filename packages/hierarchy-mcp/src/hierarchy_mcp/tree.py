@@ -9,6 +9,7 @@ from task_core.store import ROOTS, Collection, Selection, Transaction
 
 __all__ = [
     "active_leaves",
+    "claimed_tasks",
     "find_blocking",
     "find_path",
     "find_rivals",
@@ -49,7 +50,7 @@ def find_rivals(work: Transaction[HierarchyTask], leaf: HierarchyTask) -> list[H
 
     That is in its root if that is claimed, or else in all roots that are not.
     """
-    claimed = _claimed(work)
+    claimed = claimed_tasks(work)
     own = find_path(work, leaf.id)[0].id
     group = own if own in claimed else ""
 
@@ -88,7 +89,7 @@ def next_leaf(work: Transaction[HierarchyTask], done: HierarchyTask, *, strict_r
     That is the active leaf, else the first that can be started: below its root, below the roots after it, below those
     before it. Whoever has claimed that root gets only what is below it, and nobody else does (AG-17).
     """
-    root, claimed = find_path(work, done.id)[0], _claimed(work)
+    root, claimed = find_path(work, done.id)[0], claimed_tasks(work)
     for active in find_rivals(work, done):
         return active
     if root.id in claimed:
@@ -102,7 +103,8 @@ def next_leaf(work: Transaction[HierarchyTask], done: HierarchyTask, *, strict_r
     return None
 
 
-def _claimed(work: Transaction[HierarchyTask]) -> set[str]:
+def claimed_tasks(work: Transaction[HierarchyTask]) -> set[str]:
+    """Return the ids of the tasks that agents have claimed, those whose agent is gone too."""
     return {claim.task for claim in work.claims}
 
 
