@@ -333,6 +333,22 @@ def test_a_session_that_is_used_again_holds_its_lock_again(tmp_path: Path) -> No
         assert [it.is_ended for it in (*files.read(), *other.read())] == [True, True]
 
 
+@pytest.mark.requirement("AG-12")
+@pytest.mark.parametrize("pattern", ["*", "*.lock"])
+async def test_a_process_whose_files_somebody_removed_holds_what_it_claims_afterwards(team: Team, pattern: str) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    await agent.call("claim_task")
+    folder = team.path.with_name("tasks.sessions")
+    for file in folder.glob(pattern):
+        file.unlink()
+    if pattern == "*":
+        folder.rmdir()
+    await agent.call("claim_task", id=task, note="again")
+    with pytest.raises(ToolFailed, match="TaskClaimed"):
+        await other.call("update_task", id=task, title="x")
+
+
 def test_an_agent_holds_its_own_claims_only() -> None:
     claim = Claim(task="t", since=1, process="p", agent="ann")
     assert Agent("p", "ann").holds(claim)

@@ -128,6 +128,19 @@ def test_on_a_read_only_disk_a_creation_says_so_and_lists_work(kind: Kind, disk:
     assert set(os.listdir(disk)) <= kind.kept
 
 
+@pytest.mark.requirement("D5", "AG-12")
+def test_on_a_read_only_disk_trees_with_claims_are_listed(disk: Path) -> None:
+    kind = SERVERS["hierarchy"]("json")
+    kind.prepare(disk)
+    environment = {**kind.environment(disk), "TASK_EXTRA_TOOLS": "claims"}
+    with LineClient(command=kind.record.module_command, environment=environment) as client:
+        check_created(client, kind, "first")
+        assert not client.call("claimTask")["isError"]
+    mount("-o", "remount,ro", str(disk))
+    with serve(kind, disk) as client:
+        assert listed(client, kind) == ["first"]
+
+
 @pytest.mark.requirement("TOOL-7", "C2")
 def test_while_a_slow_disk_syncs_other_requests_are_answered(kind: Kind, tmp_path: Path) -> None:
     if problem := tracing_problem():

@@ -20,6 +20,7 @@ from task_core.errors import StoreLocked, StoreWriteFailed
 __all__ = [
     "LOCK_SECONDS",
     "NEW_FLAGS",
+    "READ_FLAGS",
     "FileIdentity",
     "HeldFile",
     "NotRegularFile",
@@ -39,7 +40,7 @@ __all__ = [
 NEW_FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 """Flags to create a file: child processes do not inherit it, and a planted link is not followed."""
 
-_READ_FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+READ_FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Flags to read a file: opening a FIFO does not hang (L1)."""
 
 LOCK_SECONDS: Final = 10.0
@@ -96,7 +97,7 @@ class HeldFile:
 
     def read_only(self, path: str | Path) -> Self:
         """Return this file, which is at ``path``, opened for reading only, so that others may take a lease on it."""
-        held = type(self)(os.open(path, _READ_FLAGS))
+        held = type(self)(os.open(path, READ_FLAGS))
         held.identity = self.identity
         self.close()
         if sys.platform == "win32":
@@ -153,7 +154,7 @@ def require_regular(status: os.stat_result) -> os.stat_result:
 
 def open_held(path: Path) -> HeldFile:
     """Open the file at ``path`` for reading and hold it."""
-    return HeldFile(os.open(path, _READ_FLAGS))
+    return HeldFile(os.open(path, READ_FLAGS))
 
 
 def open_new(path: str | Path) -> int:

@@ -21,7 +21,7 @@ from pydantic_core import to_json
 from task_core.claims.claim import Claim, parse_claims
 from task_core.durable import replace_file
 from task_core.errors import StoreUnreadable, StoreWriteFailed
-from task_core.files import NEW_FLAGS, FileIdentity, ProcessLock, Wait, close, describe, identify, read_file
+from task_core.files import NEW_FLAGS, READ_FLAGS, FileIdentity, ProcessLock, Wait, close, describe, identify, read_file
 
 __all__ = ["SESSIONS_SUFFIX", "SessionFiles"]
 
@@ -162,10 +162,16 @@ class SessionFiles:
 
     def _begin(self) -> None:
         """Hold the lock of this session until the process ends."""
-        if self._lock is None:
-            Path(self._folder).mkdir(0o700, exist_ok=True)
-            self._lock = ProcessLock(self._file(self.session, ".lock"))
-            self._lock.acquire(Wait(_LOCK_SECONDS))
+        if self._lock is not None:
+            try:
+                self._lock.check()
+            except OSError:
+                self._lock.release()  # somebody has removed its file, so it shows nobody that this process lives
+            else:
+                return
+        Path(self._folder).mkdir(0o700, exist_ok=True)
+        self._lock = ProcessLock(self._file(self.session, ".lock"))
+        self._lock.acquire(Wait(_LOCK_SECONDS))
 
     def _remove(self, name: str) -> None:
         for suffix in (".json", ".lock"):
@@ -178,7 +184,7 @@ def _is_locked(path: Path) -> bool:
     Those who ask at the same time do not take each other for the holder, except on Windows.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | NEW_FLAGS)
+        descriptor = os.open(path, READ_FLAGS | NEW_FLAGS)
     except FileNotFoundError:
         return False
     try:
