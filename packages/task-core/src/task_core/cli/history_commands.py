@@ -10,8 +10,7 @@ from pydantic_core import to_json
 
 from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
-from task_core.cli.view.plain import describe_error, tolerate_characters, write_json
-from task_core.errors import TaskError
+from task_core.cli.view.plain import carry_out, write_json
 from task_core.history.changes import COMMAND_LINE, Change, Step, made_by
 from task_core.models import from_microseconds
 from task_core.server.task_history import render_change
@@ -39,15 +38,15 @@ def run_history_command(program: Program, words: Sequence[str]) -> int:
     settings, origin, _ = choose_list(program, options.client)
     if origin:
         sys.stderr.write(f"{origin}.\n")
-    tolerate_characters(sys.stdout)
     server = program.build(settings)
-    try:
+
+    def work() -> int:
         assert server.find_history  # noqa: S101 - for the type checker: only a server with a history has the commands
         history = server.find_history()
         return _show(history, options) if command == "history" else _undo(history, options)
-    except TaskError as error:
-        sys.stderr.write(f"{program.name} {command}: {describe_error(error)}\n")
-        return 1
+
+    try:
+        return carry_out(f"{program.name} {command}", work)
     finally:
         server.close()
         server.end()

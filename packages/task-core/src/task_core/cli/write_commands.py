@@ -1,23 +1,28 @@
 """The commands that change tasks, from the same table of actions as the board's buttons (AG-18)."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
+from task_core.bootstrap import BadSettings
 from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
-from task_core.cli.view.commands import show_task
-from task_core.cli.view.plain import describe_error, tolerate_characters, write_json
-from task_core.errors import InvalidArguments, TaskError
+from task_core.cli.view.commands import explain_memory, show_task
+from task_core.cli.view.plain import carry_out, describe_error, write_json
+from task_core.errors import InvalidArguments
 from task_core.history.changes import COMMAND_LINE, made_by
 from task_core.server.app import TaskServer
 from task_core.server.faults import RenderedAnswer
+from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible, nearest
-from task_core.view import Action, BoardActions
+from task_core.view import Action, BoardActions, View
 
 __all__ = ["find_commands", "run_write_command"]
 
@@ -53,29 +58,36 @@ def run_write_command(program: Program, words: Sequence[str]) -> int:
         known = ", ".join(find_commands(actions))
         sys.stderr.write(f"{program.name} has no command '{command}': it has {known}.\n")
         return 2
-    options = _parser(program.name, command, actions, action).parse_args(rest)
+    parser = _parser(program.name, command, actions, action)
+    # Options may also stand between TEXT and FIELD=VALUE, but for -- argparse then has no place.
+    options = (parser.parse_args if "--" in rest else parser.parse_intermixed_args)(rest)
     settings, origin, _ = choose_list(program, options.client)
+    if isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY:
+        raise BadSettings(explain_memory(settings))
     if origin:
         sys.stderr.write(f"{origin}.\n")
-    tolerate_characters(sys.stdout)
-    server = program.build(settings.model_copy(update=actions.settings))
+    server, view = program.build(settings.model_copy(update=actions.settings)), cast("Any", program.view)(settings)
     try:
-        answers = _Writing(server, actions, command, options).run()
-        sys.stderr.writelines(f"{escape_invisible(text)}\n" for text in server.warnings.take())
-        for task_id, answer in answers:
-            if options.is_json:
-                write_json(answer, sys.stdout)
-            elif command == "rm":
-                sys.stdout.write(f"Removed {escape_invisible(task_id)}.\n")
-            else:
-                show_task(cast("Any", program.view)(settings), task_id, is_json=False)
-    except TaskError as error:
-        sys.stderr.write(f"{program.name} {command}: {escape_invisible(describe_error(error))}\n")
-        return 1
+        writing = _Writing(server, actions, command, options)
+        return carry_out(f"{program.name} {command}", partial(_write, writing, parser, view))
     finally:
+        view.close()
         server.close()
         server.end()
-    return 0
+
+
+def _write(writing: _Writing, parser: argparse.ArgumentParser, view: View) -> None:
+    try:
+        calls = writing.plan()
+    except InvalidArguments as error:
+        parser.error(escape_invisible(describe_error(error)))
+    for task_id, answer in writing.carry_out(calls):
+        if writing.options.is_json:
+            write_json(answer, sys.stdout)
+        elif writing.command == "rm":
+            sys.stdout.write(f"Removed {escape_invisible(task_id)}.\n")
+        else:
+            show_task(view, task_id, is_json=False)
 
 
 def _find_action(actions: BoardActions, command: str) -> Action | None:
@@ -91,7 +103,7 @@ def _result_field(actions: BoardActions, action: Action) -> str:
 
 
 def _parser(name: str, command: str, actions: BoardActions, action: Action) -> argparse.ArgumentParser:
-    fields = ", ".join(action.fields)
+    fields = ", ".join(action.fields[command == "add" :])
     parser = argparse.ArgumentParser(prog=f"{name} {command}", description=_ABOUT[command])
     if command == "add":
         parser.add_argument(
@@ -119,67 +131,82 @@ def _parser(name: str, command: str, actions: BoardActions, action: Action) -> a
     return parser
 
 
+_Call = tuple[Action, dict[str, JsonValue]]
+"""One call: its action, and what is given for it."""
+
+
 class _Writing:
     """Carries out one command through the tools of a server."""
 
     def __init__(self, server: TaskServer, actions: BoardActions, command: str, options: argparse.Namespace) -> None:
         self._server = server
         self._actions = actions
-        self._command = command
-        self._options = options
+        self.command = command
+        self.options = options
 
-    def run(self) -> list[tuple[str, dict[str, Any]]]:
+    def plan(self) -> list[_Call]:
+        """Return the calls, or raise ``InvalidArguments``: what stdin has yet to say must not hold up others."""
+        try:
+            calls = [*self._plan()]
+            json.dumps([given for _, given in calls], ensure_ascii=False).encode()
+        except UnicodeError:
+            raise InvalidArguments([("TEXT", "give text in UTF-8")]) from None
+        return calls
+
+    def carry_out(self, calls: Sequence[_Call]) -> list[tuple[str, dict[str, Any]]]:
         """Make the changes, all or none, and return the id of each task with the answer of the tool."""
         assert self._server.find_history  # noqa: S101 - for the type checker: only a server with one has the commands
-        with made_by(COMMAND_LINE, self._command), self._server.find_history().transaction():
-            return [self._call(action, given) for action, given in self._plan()]
+        with made_by(COMMAND_LINE, self.command), self._server.find_history().transaction():
+            return [self._call(action, given) for action, given in calls]
 
-    def _plan(self) -> Iterator[tuple[Action, dict[str, JsonValue]]]:
-        """Yield each call: its action and what is given for it."""
-        options, action = self._options, cast("Action", _find_action(self._actions, self._command))
-        if self._command == "add":
+    def _plan(self) -> Iterator[_Call]:
+        options, action = self.options, cast("Action", _find_action(self._actions, self.command))
+        if self.command == "add":
             yield from self._add(action)
             return
-        if self._command == "move" and options.top:
+        if self.command == "move" and options.top:
             action = cast("Action", self._actions.place_on_top)
         given: dict[str, JsonValue] = {action.task: options.id}
-        if self._command == "edit":
-            given |= self._parse(action, options.values)
-        elif self._command == "note":
+        if self.command == "edit":
+            given |= self._parse(action, action.fields, options.values)
+        elif self.command == "note":
             (field,) = action.fields
-            given[field] = [options.text] if self._is_list(action, field) else options.text
+            given[field] = [options.text] if "array" in self._kinds(action, field) else options.text
         elif getattr(options, "result", None) is not None:
             given[_result_field(self._actions, action)] = options.result
-        elif self._command == "move":
+        elif self.command == "move":
             given |= {} if options.top else {action.parent: options.below}
             given |= {} if getattr(options, "index", None) is None else {action.index: options.index}
         yield action, given
 
-    def _add(self, action: Action) -> Iterator[tuple[Action, dict[str, JsonValue]]]:
-        options, given = self._options, dict[str, JsonValue]()
+    def _add(self, action: Action) -> Iterator[_Call]:
+        options, given = self.options, dict[str, JsonValue]()
         if self._actions.create_below and options.below:
             action = self._actions.create_below
             given[action.parent] = options.below
-        given |= self._parse(action, options.values)
+        text_field, *others = action.fields
+        given |= self._parse(action, others, options.values)
         for text in _read_lines() if options.text in (None, "-") else [options.text]:
-            yield action, {action.fields[0]: text, **given}
+            yield action, {text_field: text, **given}
 
-    def _parse(self, action: Action, words: Sequence[str]) -> dict[str, JsonValue]:
-        """Return the fields in ``FIELD=VALUE``, as the tool takes them; nothing after the sign is null."""
+    def _parse(self, action: Action, fields: Sequence[str], words: Sequence[str]) -> dict[str, JsonValue]:
+        """Return what the ``FIELD=VALUE`` of ``fields`` give, as the tool takes it."""
         found: dict[str, JsonValue] = {}
         for word in words:
             name, mark, value = word.partition("=")
-            if not mark or name not in action.fields:
-                expected = f"give FIELD=VALUE with one of these fields: {', '.join(action.fields)}"
-                raise InvalidArguments([(name, expected)], nearest(name, action.fields))
-            found[name] = (_parse_list(name, value) if self._is_list(action, name) else value) if value else None
+            if not mark or name not in fields or name in found:
+                expected = f"give FIELD=VALUE with one of these fields, each once: {', '.join(fields)}"
+                raise InvalidArguments([(name, expected)], nearest(name, fields))
+            kinds = self._kinds(action, name)
+            is_cleared = not value and "null" in kinds
+            found[name] = None if is_cleared else _parse_list(name, value) if "array" in kinds else value
         return found
 
-    def _is_list(self, action: Action, field: str) -> bool:
+    def _kinds(self, action: Action, field: str) -> Sequence[str]:
+        """Return the types in the schema of a field."""
         properties = (self._server.input_schema(action.tool) or {})["properties"]
-        if action.inside:
-            properties = properties[action.inside].get("properties", {})
-        return '"array"' in json.dumps(properties.get(field, {}))
+        schema = (properties[action.inside]["properties"] if action.inside else properties)[field]
+        return [kind["type"] for kind in schema.get("anyOf", [schema])]
 
     def _call(self, action: Action, given: Mapping[str, JsonValue]) -> tuple[str, dict[str, Any]]:
         tool = self._server.find_tool(action.tool)
@@ -188,7 +215,7 @@ class _Writing:
         inner: Any = answer.get("data", answer)
         task = next((inner[name] for name in ("task", "subtask") if isinstance(inner.get(name), dict)), inner)
         # The task may have another id now, as a subtask has that became a task.
-        return str(task.get("id") or task.get("taskId") or self._options.id), answer
+        return str(task.get("id") or task.get("taskId") or self.options.id), answer
 
 
 def _parse_list(name: str, text: str) -> JsonValue:
@@ -197,7 +224,7 @@ def _parse_list(name: str, text: str) -> JsonValue:
             return cast("JsonValue", json.loads(text))
         except ValueError as error:
             raise InvalidArguments([(name, f"give a JSON list, or items separated by commas ({error})")]) from None
-    return [item.strip() for item in text.split(",")]
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _read_lines() -> Iterator[str]:

@@ -84,7 +84,7 @@ class TaskServer:
         close: Callable[[], None] = lambda: None,
         can_answer_now: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.warnings = warnings
+        self._warnings = warnings
         self.close = close
         """ends every wait for the store; waiting calls fail"""
         self.form = AnswerForm()
@@ -260,15 +260,15 @@ class TaskServer:
             with made_by(by, params.name, agent, is_remote=isinstance(context.request, Request)):
                 answer = await self._answer(context, params)
             outcome = "ok"
-            warn_of_joined_items(self.warnings, params.arguments, self.input_schema(params.name) or {})
+            warn_of_joined_items(self._warnings, params.arguments, self.input_schema(params.name) or {})
             # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
-            if waiting := self.warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
+            if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
                 answer = RenderedAnswer.of(add_warnings(answer.content, waiting))
             text = mcp_types.TextContent(text=answer.data.decode())
             return mcp_types.CallToolResult(content=[text], structured_content=answer.content)
         except TaskError as error:
             outcome = error.code
-            return make_failure(error, self.form, self.warnings)
+            return make_failure(error, self.form, self._warnings)
         finally:
             tool = self.find_tool(params.name)
             name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)

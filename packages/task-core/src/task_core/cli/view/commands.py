@@ -6,24 +6,17 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings
-from task_core.cli.view.plain import (
-    describe_error,
-    discard_output,
-    format_line,
-    tolerate_characters,
-    write_fields,
-    write_json,
-)
+from task_core.cli.view.plain import carry_out, format_line, write_fields, write_json
 from task_core.cli.view.watch import look_repeatedly, watch_in_place, write_changes
-from task_core.errors import TaskError
-from task_core.files import describe
 from task_core.models import utc_now
 from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
@@ -32,7 +25,7 @@ from task_core.view import View
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["run_view_command", "show_task"]
+__all__ = ["explain_memory", "run_view_command", "show_task"]
 
 _ABOUT: Final = {
     "list": "Show the tasks. In a pipe, write the id, status, text, note and depth of each, separated by tabs.",
@@ -52,31 +45,12 @@ def run_view_command(program: Program, words: Sequence[str]) -> int:
     options = _parser(program, command).parse_args(rest)
     settings, origin, _ = choose_list(program, options.client)
     view: View = cast("Any", program.view)(settings)
-    tolerate_characters(sys.stdout)
     if origin:
         sys.stderr.write(f"{origin}.\n")
     try:
-        _Showing(view, settings, options).run(command)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        discard_output(sys.stdout)
-    except TaskError as error:
-        return _fail(program.name, command, describe_error(error))
-    except OSError as error:
-        discard_output(sys.stdout)
-        return _fail(program.name, command, f"stdout: {describe(error)}")
-    except KeyboardInterrupt:
-        if command == "watch":
-            return 0
-        return _fail(program.name, command, "interrupted")
+        return carry_out(f"{program.name} {command}", partial(_Showing(view, settings, options).run, command))
     finally:
         view.close()
-    return 0
-
-
-def _fail(name: str, command: str, why: str) -> int:
-    sys.stderr.write(f"{name} {command}: {escape_invisible(why)}\n")
-    return 1
 
 
 def _parser(program: Program, command: str) -> argparse.ArgumentParser:
@@ -111,7 +85,8 @@ class _Showing:
         if command == "show":
             self._show(self.options.id)
         else:
-            {"list": self._list, "next": self._next, "watch": self._watch}[command]()
+            with suppress(*[KeyboardInterrupt] * (command == "watch")):
+                {"list": self._list, "next": self._next, "watch": self._watch}[command]()
 
     def _list(self) -> None:
         statuses, search = self.options.statuses, self.options.search
@@ -166,9 +141,7 @@ class _Showing:
         if isinstance(self.settings, StoreSettings):
             engine, path, _ = self.settings.address
             if engine is Engine.MEMORY:
-                variable = self.settings.store_variable.upper()
-                advice = f"If your client keeps them in a file, set {variable} to its path."
-                return f"The tasks of a server in memory cannot be shown here. {advice}"
+                return explain_memory(self.settings)
             if path and not path.exists():
                 shown = escape_invisible(str(path))
                 return f"There are no tasks: {shown} does not exist yet; the server's first call makes it."
@@ -177,6 +150,12 @@ class _Showing:
         if self.options.statuses:
             return f"No task is {' or '.join(map(escape_invisible, self.options.statuses))}."
         return "There are no tasks."
+
+
+def explain_memory(settings: StoreSettings) -> str:
+    """Return why a command has no tasks if the server keeps them in memory."""
+    advice = f"If your client keeps them in a file, set {settings.store_variable.upper()} to its path."
+    return f"The tasks of a server in memory exist only in its process. {advice}"
 
 
 def show_task(view: View, task_id: str, *, is_json: bool) -> None:

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
@@ -10,9 +11,11 @@ from typing import TextIO
 from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments, TaskError
+from task_core.files import describe
 from task_core.text import address_people, end_sentence, escape_invisible
 
 __all__ = [
+    "carry_out",
     "describe_error",
     "discard_output",
     "format_line",
@@ -44,6 +47,28 @@ def describe_error(error: TaskError) -> str:
     if not isinstance(fields, list):
         return address_people(error.message)
     return end_sentence("; ".join(f"{it['path']}: {it['message']}" for it in fields if isinstance(it, dict)))
+
+
+def carry_out(name: str, work: Callable[[], int | None]) -> int:
+    """Do the ``work`` of a command that writes to stdout, and return its exit code; a failure is a line on stderr."""
+    tolerate_characters(sys.stdout)
+    try:
+        code = work() or 0
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output(sys.stdout)
+        return 0
+    except TaskError as error:
+        why = describe_error(error)
+    except OSError as error:
+        discard_output(sys.stdout)
+        why = f"stdout: {describe(error)}"
+    except KeyboardInterrupt:
+        why = "interrupted"
+    else:
+        return code
+    sys.stderr.write(f"{name}: {escape_invisible(why)}\n")
+    return 1
 
 
 def tolerate_characters(stream: TextIO) -> None:
