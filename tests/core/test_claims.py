@@ -120,7 +120,8 @@ async def test_an_agent_is_not_warned_of_the_end_of_what_it_gave_up(team: Team) 
     agent = team.join()
     task = await agent.create()
     await agent.call("claim_task", id=task)
-    for tool, arguments in (("claim_task", {"note": "the report"}), ("release_task", {})):
+    nothing: dict[str, JsonValue] = {}
+    for tool, arguments in (("claim_task", {"note": "the report"}), ("release_task", nothing)):
         await agent.call(tool, id=task, **arguments)
         assert "warnings" not in await agent.call("update_task", id=task, title=tool)
 

@@ -169,7 +169,7 @@ def test_trees_get_subtasks_and_tasks_move_and_are_removed(command: Command, nam
     assert "Below" in command(record, "show", top).out
     moved = fields(command(record, "move", below, "--top").out)["id"]
     assert "Below" not in command(record, "show", top).out
-    place = ["--index", "0"] if name == "hierarchy" else []
+    place = ("--index", "0") if name == "hierarchy" else ()
     assert command(record, "move", moved, "--below", other, *place).code == 0
     assert "Below" in command(record, "show", other).out
     assert command(record, "rm", other) == Ended(0, f"Removed {other}.\n", "")
