@@ -131,7 +131,9 @@ def test_json_is_what_the_tool_answers_and_an_error_is_its_message(command: Comm
 def test_wrong_usage_is_refused_with_exit_code_2_before_anything_is_changed(
     command: Command, record: ServerRecord
 ) -> None:
-    text = record.program().actions().create.fields[0]
+    find_actions = record.program().actions
+    assert find_actions
+    text = find_actions().create.fields[0]
     for words, expected in (
         (["edit", "1", "colour=red"], "colour: give FIELD=VALUE with one of these fields, each once: "),
         (["edit", "1", "red"], "red: give FIELD=VALUE"),
