@@ -53,6 +53,16 @@ def test_the_list_of_the_project_goes_before_those_of_clients(machine: Machine) 
     )
 
 
+@pytest.mark.requirement("AG-18")
+def test_the_list_of_the_project_is_changed_and_has_a_history(machine: Machine) -> None:
+    (machine.project / "HEARTBEAT.md").write_text("# Mine\n")  # a blank file is left alone at first (HB-18)
+    assert machine("add", "Paint").code == 0
+    assert "Paint" in (machine.project / "HEARTBEAT.md").read_text()
+    assert "command line add" in machine("history").out
+    assert machine("undo", "--yes").code == 0
+    assert "Paint" not in (machine.project / "HEARTBEAT.md").read_text()
+
+
 def test_the_list_of_the_project_is_chosen_though_clients_have_it_and_others(machine: Machine) -> None:
     (machine.project / "HEARTBEAT.md").touch()
     (machine.home / "HEARTBEAT.md").touch()

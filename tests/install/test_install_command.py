@@ -338,6 +338,23 @@ def test_each_command_has_help_of_its_own(machine: Machine, action: str) -> None
         assert word in done.out
 
 
+@pytest.mark.requirement("AG-18")
+def test_the_commands_for_agents_without_mcp_are_all_that_is_written_if_asked_for(machine: Machine) -> None:
+    machine.has("cursor")
+    guide = machine.project / "CLAUDE.md"
+    guide.write_text("# Rules\n")
+    before = snapshot(machine.home)
+    assert machine("install", "--commands", "--yes").code == 0
+    assert snapshot(machine.home).keys() == before.keys()
+    text = guide.read_text()
+    assert text.startswith(
+        "# Rules\n\n<!-- heartbeat-mcp heartbeat: begin -->\n## Tasks\n\nUse the command `heartbeat-mcp`"
+    )
+    assert "`add TEXT`, `start ID`, `done ID --result TEXT`, `note ID TEXT`, `edit ID FIELD=VALUE` change them" in text
+    assert machine("uninstall", "--yes").code == 0
+    assert snapshot(machine.home) == before
+
+
 def test_a_server_for_a_project_is_in_the_files_of_the_project(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,8 +41,7 @@ def run(registration: Registration, arguments: Sequence[str]) -> int:
         SystemExit: with 2 for a bad option.
     """
     action, *rest = arguments
-    question = registration.extras.question if registration.extras else ""
-    options = make_parser(registration.command, registration.entry, action, question).parse_args(rest)
+    options = make_parser(registration, action).parse_args(rest)
 
     def carry_out() -> int:
         installer = Installer(registration, options)
@@ -92,6 +91,8 @@ class Installer:
 
     def install(self) -> int:
         """Add the server to the clients that are named or found, and return the exit code."""
+        if self._options.commands:
+            return int(bool(self._console.carry_out(self._plan_guide(self._registration.commands()))))
         given = self._read_given()
         clients = self._choose_clients()
         scope = self._choose_scope(clients, given)
@@ -106,10 +107,11 @@ class Installer:
             return 0
         project = self._find_root(scope)
         plans: dict[Path, Plan] = {path: partial(plan_install, path, it, project) for path, it in additions.items()}
-        if guide := self._choose_guide():
-            section, known = self._registration.section(self._server.name), self._registration.extras
+        section, known = self._registration.section(self._server.name), self._registration.extras
+        has_guide = bool(section) and self._options.agents_file is not None
+        if has_guide:
             section += f" {known.advice}" if known and known.variables.items() <= variables.items() else ""
-            plans[guide] = partial(plan_guide, guide, self._server, section, self._folders.project)
+            plans |= self._plan_guide(section)
         refused = self._console.carry_out(plans)
         written = [path for path in additions if Path(os.path.realpath(path)) not in refused]
         installed = {path: its for path, its in chosen.items() if path in written}
@@ -119,7 +121,7 @@ class Installer:
             hooks = [path for path in written if additions[path].adds_hook and path not in installed]
             self._say_what_is_next(installed, hooks, wanted)
             if extras:
-                self._say_what_hooks_need(clients, has_guide=guide is not None)
+                self._say_what_hooks_need(clients, has_guide=has_guide)
             sys.stdout.writelines(f"{note}\n" for note in self._registration.notes(wanted))
         return int(bool(refused))
 
@@ -133,7 +135,7 @@ class Installer:
                 root = self._find_root(scope)
                 for path, it in self._find_files(client, scope).items():
                     plans.setdefault(path, partial(plan_uninstall, it, path, self._server, root))
-        has_section = bool(self._registration.section(self._server.name))
+        has_section = self._registration.section(self._server.name)
         is_for_agents = has_section and (options.agents_file is not None or not options.clients)
         guides = [options.agents_file] if options.agents_file else GUIDES
         for path in (folders.project / name for name in guides if is_for_agents):
@@ -250,13 +252,12 @@ class Installer:
                     return words_of(entry)[1]
         return {}
 
-    def _choose_guide(self) -> Path | None:
-        """Return the file for agents that gets a section, if the option asks for one."""
-        chosen, project = self._options.agents_file, self._folders.project
-        if chosen is None or not self._registration.section(self._server.name):
-            return None
+    def _plan_guide(self, section: str) -> dict[Path, Plan]:
+        """Return the change of the file for agents, which gets the ``section``."""
+        project = self._folders.project
         there = [name for name in GUIDES if (project / name).exists()] or GUIDES
-        return project / (chosen or there[0])
+        path = project / (self._options.agents_file or there[0])
+        return {path: partial(plan_guide, path, self._server, section, project)}
 
     @staticmethod
     def _print(additions: Mapping[Path, Addition]) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from mcp_client_install.clients import CLIENTS
 from mcp_client_install.edits.documents import GUIDES
+from mcp_client_install.registration import Registration
 from mcp_client_install.text import nearest
 
 __all__ = ["make_own_parser", "make_parser", "suggest"]
@@ -22,18 +23,17 @@ _ACTIONS: Final = {
 """The actions of the own command."""
 
 
-def make_parser(name: str, entry: str, action: str, question: str = "") -> argparse.ArgumentParser:
-    """Return the parser of ``install`` or ``uninstall``, for the server ``name`` whose entry is usually ``entry``.
-
-    ``question``: the one that ``--agents`` answers, if there is one.
-    """
+def make_parser(registration: Registration, action: str) -> argparse.ArgumentParser:
+    """Return the parser of ``install`` or ``uninstall`` for a server."""
     is_install = action == "install"
     verb = "Add this server to" if is_install else "Remove this server from"
     description = f"{verb} the configuration of clients."
-    parser = argparse.ArgumentParser(prog=f"{name} {action}", description=description, epilog=_EPILOG)
+    parser = argparse.ArgumentParser(prog=f"{registration.command} {action}", description=description, epilog=_EPILOG)
     which = "default: all installed clients" if is_install else "default: all, and AGENTS.md and CLAUDE.md"
     parser.add_argument("clients", nargs="*", type=_client, metavar="CLIENT", help=which)
-    parser.add_argument("--name", type=_name, default=entry, help="name of the entry (default: %(default)s)")
+    parser.add_argument(
+        "--name", type=_name, default=registration.entry, help="name of the entry (default: %(default)s)"
+    )
     meaning = "also add a section about the server to this file of the project"
     if not is_install:
         meaning = "also remove the section about the server from this file of the project; without a name, from both"
@@ -42,8 +42,14 @@ def make_parser(name: str, entry: str, action: str, question: str = "") -> argpa
     if is_install:
         meaning = "a setting; may be repeated"
         parser.add_argument("--set", action="append", default=[], type=_pair, metavar=_PAIR, help=meaning)
-        meaning = f"{question} Yes: also let clients run this server's command at the start of each session"
-        parser.add_argument("--agents", action="store_true", help=meaning if question else argparse.SUPPRESS)
+        extras, meaning = registration.extras, argparse.SUPPRESS
+        if extras:
+            meaning = f"{extras.question} Yes: also let clients run this server's command at the start of each session"
+        parser.add_argument("--agents", action="store_true", help=meaning)
+        if registration.commands():
+            meaning = "only write a section about this server's commands, for agents without MCP, into that file"
+            parser.add_argument("--commands", action="store_true", help=meaning)
+        parser.set_defaults(commands=False)
     _add_common_options(parser, is_add=is_install)
     return parser
 
@@ -61,7 +67,7 @@ def make_own_parser(name: str, version: str) -> argparse.ArgumentParser:
         if action != "list":
             kind = _name if is_add else str  # others may have given it any name
             own.add_argument("name", type=kind, metavar="NAME", help="name of the server in the configuration")
-            own.set_defaults(agents_file=None, agents=False)
+            own.set_defaults(agents_file=None, agents=False, commands=False)
         meaning = f"a client; may be repeated (default: {'all that are installed' if is_add else 'all'})"
         client = {"dest": "clients", "action": "append", "default": [], "type": _client, "metavar": "CLIENT"}
         own.add_argument("--client", **client, help=meaning)

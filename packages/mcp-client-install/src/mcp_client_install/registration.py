@@ -86,6 +86,10 @@ class Registration:
         """Return the section about the server, whose entry has the ``name``, for AGENTS.md; empty: none is offered."""
         return f"## {name}\n\nUse the tools of the MCP server `{name}`."
 
+    def commands(self) -> str:
+        """Return the section for agents without MCP, about the server's commands; empty: there are none for them."""
+        return ""
+
     def notes(self, installed: Installed) -> Iterable[str]:
         """Return lines for the user to read after the server was installed."""
         del installed

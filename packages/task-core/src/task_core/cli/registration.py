@@ -105,6 +105,14 @@ class ProgramRegistration(Registration):
         return f"## Tasks\n\nUse the tools of the MCP server `{name}` for the tasks of this project. {text}"
 
     @override
+    def commands(self) -> str:
+        if self._program.actions is None:
+            return ""
+        from task_core.cli.write_commands import describe_commands  # noqa: PLC0415 - most installs do not need it
+
+        return describe_commands(self.command, self._program.actions())
+
+    @override
     def notes(self, installed: Installed) -> Iterator[str]:
         given = {name.lower(): value for name, value in installed.variables.items() if value}
         settings = load_settings(self._settings_type, has_client=True, given=given)

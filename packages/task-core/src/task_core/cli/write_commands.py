@@ -24,7 +24,7 @@ from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible, nearest
 from task_core.view import Action, BoardActions, View
 
-__all__ = ["find_commands", "run_write_command"]
+__all__ = ["describe_commands", "find_commands", "run_write_command"]
 
 _ABOUT: Final = {
     "add": "Add a task, or one for each line of a pipe: all or none.",
@@ -44,6 +44,19 @@ _STEPS: Final = {"start": "start", "done": "complete", "cancel": "cancel", "rm":
 def find_commands(actions: BoardActions) -> list[str]:
     """Return the commands that a server with these actions has."""
     return [command for command in _ABOUT if _find_action(actions, command)]
+
+
+def describe_commands(name: str, actions: BoardActions) -> str:
+    """Return the section of AGENTS.md on the server ``name``, for agents that only have its commands."""
+    takes = {"add": "TEXT", "note": "ID TEXT", "edit": "ID FIELD=VALUE", "move": "ID --below ID", "done": "ID"}
+    if _result_field(actions, cast("Action", _find_action(actions, "done"))):
+        takes["done"] = "ID --result TEXT"
+    known = ", ".join(f"`{command} {takes.get(command, 'ID')}`" for command in find_commands(actions))
+    return (
+        f"## Tasks\n\nUse the command `{name}` for the tasks of this project. Begin every session with `{name} brief`. "
+        f"`list`, `show ID` and `next` show tasks; {known} change them, and `undo --yes` takes back the last change. "
+        f"`{name} COMMAND --help` lists the options and fields."
+    )
 
 
 def run_write_command(program: Program, words: Sequence[str]) -> int:
