@@ -94,7 +94,7 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 from cortex_mcp.runner import ProgramRun, Runner
-program = ("/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $$ $! > pids; while :; do wait; done")
+program = ("/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $$ $! > pids; wait")
 asyncio.run(Runner().run(ProgramRun(program, Path(sys.argv[1]), {"PATH": "/bin:/usr/bin"}, None)))
 """
 
