@@ -97,7 +97,9 @@ def test_a_task_is_added_started_changed_and_done_and_the_history_names_the_comm
     ended = command(record, "done", task, *result)
     assert fields(ended.out)["status"].lower() in {"done", "complete"}
     assert ("It is red" in ended.out) is bool(result)
-    authors = [line.split("  ", 2)[2] for line in command(record, "history").out.splitlines() if line[0] != " "]
+    history = command(record, "history").out
+    assert f"    created {task}: Paint\n" in history
+    authors = [line.split("  ", 2)[2] for line in history.splitlines() if line[0] != " "]
     assert authors == [f"command line {name}" for name in ("done", "edit", "start", "add")]
 
 
@@ -189,6 +191,12 @@ def test_a_note_is_added_to_those_that_a_task_has(command: Command, name: str, f
         shown = fields(command(record, "note", task, note).out)[field]
     assert "first" in shown
     assert "second, and more" in shown
+
+
+def test_a_result_that_the_server_asks_for_is_asked_for_by_the_name_of_the_option(command: Command) -> None:
+    ended = command(record_of("hierarchy"), "done", "1")
+    assert ended.code == 2
+    assert "the following arguments are required: --result" in ended.err
 
 
 def test_a_text_may_begin_with_a_dash(command: Command) -> None:

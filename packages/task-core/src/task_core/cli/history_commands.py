@@ -121,8 +121,8 @@ def _lines(change: Change) -> Iterator[str]:
 
 def _describe(step: Step) -> str:
     if step.what in {"created", "removed"}:
-        values = step.after or step.before
-        text = next((value for name, value in values.items() if name not in _HIDDEN and isinstance(value, str)), "")
+        values, hidden = step.after or step.before, {*_HIDDEN, "status"}
+        text = next((value for name, value in values.items() if name not in hidden and isinstance(value, str)), "")
         return f": {_safe(text)}" if text else ""
     names = [name for name in dict.fromkeys([*step.before, *step.after]) if name not in _HIDDEN]
     return "".join(

@@ -132,7 +132,8 @@ def _parser(name: str, command: str, actions: BoardActions, action: Action) -> a
         what = f"fields: {fields}; a list is separated by commas or is JSON, and nothing after = clears the field"
         parser.add_argument("values", nargs="*" if command == "add" else "+", metavar="FIELD=VALUE", help=what)
     if command == "done" and _result_field(actions, action):
-        parser.add_argument("--result", metavar="TEXT", help="how it ended")
+        is_asked = bool(action.fields)  # as the board asks for it
+        parser.add_argument("--result", required=is_asked, metavar="TEXT", help="how it ended")
     if command == "move":
         where = parser.add_mutually_exclusive_group(required=True)
         where.add_argument("--below", metavar="ID", help="the task that is to be above it")
