@@ -112,7 +112,8 @@ def test_a_pipe_adds_a_task_for_each_line_or_none(command: Command, record: Serv
     long = "x" * 200_000
     ended = command(record, "add", "-", piped=f"three\n{long}\n")
     assert ended.code == 1
-    assert ended.err.startswith(f"{record.program().name} add: ")
+    why = "Nothing was added, because task 2 of 2 was refused:\n"
+    assert ended.err.startswith(f"{why}{record.program().name} add: ")
     assert len(command(record, "list").out.splitlines()) == 2
     nothing: list[tuple[str | None, str]] = [(None, "give the text of the task"), ("\n \n", "give at least one line")]
     for piped, expected in nothing:

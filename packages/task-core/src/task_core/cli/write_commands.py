@@ -16,7 +16,7 @@ from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
 from task_core.cli.view.commands import explain_memory, show_task
 from task_core.cli.view.plain import carry_out, describe_error, write_json
-from task_core.errors import InvalidArguments
+from task_core.errors import InvalidArguments, TaskError
 from task_core.history.changes import COMMAND_LINE, made_by
 from task_core.server.app import TaskServer
 from task_core.server.faults import RenderedAnswer
@@ -171,7 +171,16 @@ class _Writing:
         """Make the changes, all or none, and return the id of each task with the answer of the tool."""
         assert self._server.find_history  # noqa: S101 - for the type checker: only a server with one has the commands
         with made_by(COMMAND_LINE, self.command), self._server.find_history().transaction():
-            return [self._call(action, given) for action, given in calls]
+            answers: list[tuple[str, dict[str, Any]]] = []
+            try:
+                for action, given in calls:
+                    answers.append(self._call(action, given))
+            except TaskError:
+                if len(calls) > 1:
+                    number = f"{len(answers) + 1} of {len(calls)}"
+                    sys.stderr.write(f"Nothing was added, because task {number} was refused:\n")
+                raise
+            return answers
 
     def _plan(self) -> Iterator[_Call]:
         options, action = self.options, cast("Action", _find_action(self._actions, self.command))
