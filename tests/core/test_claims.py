@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -354,3 +355,15 @@ def test_an_agent_holds_its_own_claims_only() -> None:
     claim = Claim(task="t", since=1, process="p", agent="ann")
     assert Agent("p", "ann").holds(claim)
     assert not any(Agent(*who).holds(claim) for who in (("p", ""), ("q", "ann"), ("", "ann")))
+
+
+@pytest.mark.requirement("AG-12")
+def test_on_windows_the_lock_of_a_session_is_tried_as_its_holder_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, other = SessionFiles(tmp_path / "tasks"), SessionFiles(tmp_path / "tasks")
+    files.write([Claim(task="t", since=1, kept_by=files.session)])
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert [claim.is_ended for claim in other.read()] == [False]
+    files.close()
+    assert [claim.is_ended for claim in other.read()] == [True]

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -160,8 +161,16 @@ async def test_a_call_says_that_the_project_is_locked_and_reading_goes_on(projec
 @pytest.mark.requirement("TM-28")
 def test_a_transaction_does_not_wait_for_ever_for_another_thread(path: Path) -> None:
     store = TagStore(path, WarningList(), utc_now, lock_seconds=0.02)
-    with store.transaction(), pytest.raises(StoreLocked), store.transaction():
-        pass
+
+    def open_another() -> None:
+        with pytest.raises(StoreLocked), store.transaction():
+            pass
+
+    with store.transaction() as work:
+        with store.transaction() as inner:
+            assert inner is work
+        with ThreadPoolExecutor() as threads:
+            threads.submit(open_another).result()
     with store.transaction():
         pass
 
