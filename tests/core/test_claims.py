@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from mcp.client import Client
+from mcp_types import Implementation
 from pydantic import JsonValue
 
 from heartbeat_mcp.server import build_server as build_heartbeat
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.claims.claim import Agent, Claim
 from task_core.claims.session_files import SessionFiles
-from task_core.history.changes import BOARD, COMMAND_LINE
+from task_core.history.changes import BOARD, COMMAND_LINE, OUTSIDE
 from tests.core.claim_team import Team
 from tests.tool_client import OpenClient, ToolFailed
 
@@ -190,6 +192,25 @@ async def test_a_person_is_never_refused_and_the_holder_hears_of_it_once(team: T
 
 
 @pytest.mark.requirement("AG-15", "AG-3")
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [(BOARD, ""), ("command", "line"), (OUTSIDE, " "), (f"{BOARD}{' ' * 200}x", "1")],
+)
+async def test_a_client_that_calls_itself_a_person_is_refused_as_every_agent(
+    team: Team, name: str, version: str
+) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    await agent.call("claim_task", id=task)
+    async with Client(other.client.server.sdk, client_info=Implementation(name=name, version=version)) as client:
+        result = await client.call_tool("update_task", {"id": task, "title": "Taken"})
+        assert "TaskClaimed" in str(result.content)
+        await client.call_tool("create_task", {"title": "Beside it"})
+    (change,) = (await agent.call("task_history", limit=1))["changes"]
+    assert change["by"].startswith("client ")
+
+
+@pytest.mark.requirement("AG-15", "AG-3")
 async def test_a_claim_is_taken_over_with_a_reason_which_the_history_keeps(team: Team) -> None:
     agent, other = team.join(), team.join()
     task = await agent.create()
@@ -285,7 +306,10 @@ def test_a_damaged_file_of_a_session_holds_nothing(tmp_path: Path) -> None:
     assert [claim.task for claim in other.read()] == ["t"]
     assert SessionFiles(tmp_path / "tasks", "tasks-v1 bob").read() == []
     assert SessionFiles(tmp_path / "tasks").read() == []
-    for damaged in ("{", "[{}]", '[{"task": "t", "since": "x"}]', '{"task": 1}'):
+    moments = [
+        f'[{{"task": "t", "since": {since}, "until": {until}}}]' for since, until in ((10**30, 0), (1, 10**30), (-1, 0))
+    ]
+    for damaged in ("{", "[{}]", '[{"task": "t", "since": "x"}]', '{"task": 1}', *moments):
         for file in (tmp_path / "tasks.sessions").glob("*.json"):
             file.write_text(damaged)
         assert other.read() == []

@@ -11,7 +11,7 @@ from mcp_types import CallToolRequestParams
 from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments
-from task_core.history.changes import Change, current_origin
+from task_core.history.changes import BOARD, Change, made_by
 from task_core.server.app import TaskServer, Work
 from task_core.server.faults import RenderedAnswer
 from task_core.store import Transaction
@@ -42,11 +42,12 @@ def guard_calls(server: TaskServer, store: WatchedStore, made: dict[JsonValue, C
 
         def guarded() -> RenderedAnswer:
             here.expected, here.first = meta.get(EXPECTED), None
-            try:
-                answer = tool()
-            finally:
-                here.expected = None
-            made[meta[CALL]] = current_origin().change
+            with made_by(BOARD, params.name) as origin:
+                try:
+                    answer = tool()
+                finally:
+                    here.expected = None
+            made[meta[CALL]] = origin.change
             return answer
 
         return guarded

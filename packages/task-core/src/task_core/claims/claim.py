@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from task_core.errors import InvalidArguments, TaskError, echo
-from task_core.history.changes import BOARD, COMMAND_LINE, OUTSIDE, Change, JsonObject, Step
+from task_core.history.changes import PEOPLE, Change, JsonObject, Step
 from task_core.models import format_timestamp, from_microseconds
 
 __all__ = [
@@ -25,12 +25,12 @@ __all__ = [
     "parse_claims",
 ]
 
-_PEOPLE: Final = frozenset({BOARD, COMMAND_LINE, OUTSIDE})
-"""The authors of changes that no claim forbids."""
-
-
 _MAX_CLAIMS: Final = 200
 """The number of living claims in one list."""
+
+
+_Moment = Annotated[int, Field(ge=0, lt=2**57)]
+"""Microseconds since 1970, up to a year of four digits."""
 
 
 class Agent(NamedTuple):
@@ -52,7 +52,7 @@ class Claim:
     """A claim of one agent on one task, and on everything below it."""
 
     task: str
-    since: int
+    since: _Moment
     """microseconds since 1970; rises from claim to claim of a list"""
     agent: str = ""
     """the name that the agent chose"""
@@ -61,7 +61,7 @@ class Claim:
     process: str = ""
     """the session of the agent's process, or nothing, as in ``Agent``"""
     note: str = ""
-    until: int = 0
+    until: _Moment = 0
     """microseconds since 1970, when others may take the task; 0: as long as the process lives"""
     kept_by: str = ""
     """the session whose file has it"""
@@ -235,7 +235,7 @@ def check_changes(
     """
     after = [*claims]
     for change in changes:
-        is_person = change.by in _PEOPLE
+        is_person = change.by in PEOPLE
         if not is_person:
             _check_number(agent, claims)
         touched = {name: step.id for step in change.steps for name in _touched(step, find_above)}

@@ -20,6 +20,7 @@ __all__ = [
     "HISTORY_DAYS",
     "MAX_BYTES",
     "OUTSIDE",
+    "PEOPLE",
     "Change",
     "JsonObject",
     "Origin",
@@ -28,6 +29,7 @@ __all__ = [
     "TreePlace",
     "current_origin",
     "made_by",
+    "name_client",
     "needle_of",
 ]
 
@@ -43,6 +45,9 @@ OUTSIDE: Final = "outside"
 COMMAND_LINE: Final = "command line"
 BOARD: Final = "board"
 """The authors of changes by a person."""
+
+PEOPLE: Final = frozenset({BOARD, COMMAND_LINE, OUTSIDE})
+"""All authors that stand for a person."""
 
 _MAX_VALUE: Final = 100_000
 """Characters of a value; of a longer one only length and digest are kept (AG-5)."""
@@ -87,12 +92,18 @@ def current_origin() -> Origin:
 def made_by(by: str, tool: str, agent: str = "", *, is_remote: bool = False) -> Iterator[Origin]:
     """Let every change in this block, and in what it awaits, have this origin."""
     name = agent.partition("#")[0]
-    origin = Origin(f"{by} ({name})"[:_MAX_AUTHOR] if name else by[:_MAX_AUTHOR].strip(), tool, agent, is_remote)
+    origin = Origin(f"{by} ({name})"[:_MAX_AUTHOR] if name else by[:_MAX_AUTHOR], tool, agent, is_remote)
     token = _ORIGIN.set(origin)
     try:
         yield origin
     finally:
         _ORIGIN.reset(token)
+
+
+def name_client(name: str, version: str) -> str:
+    """Return the author that a client is in the history, which is never one that stands for a person."""
+    author = f"{name} {version}"[:_MAX_AUTHOR].strip()
+    return f"client {author}" if author in PEOPLE else author
 
 
 class TreePlace(NamedTuple):

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
-from task_core.history.changes import made_by
+from task_core.history.changes import made_by, name_client
 from task_core.server.agent_names import add_agent, take_agent
 from task_core.server.faults import (
     KEY_SIZE,
@@ -255,7 +255,7 @@ class TaskServer:
         start, outcome = perf_counter(), "cancelled"
         try:
             client = context.session.client_params
-            by = f"{client.client_info.name} {client.client_info.version}" if client else ""
+            by = name_client(client.client_info.name, client.client_info.version) if client else ""
             params, agent = self._take_agent(params) if not self.is_read_only(params.name) else (params, "")
             with made_by(by, params.name, agent, is_remote=isinstance(context.request, Request)):
                 answer = await self._answer(context, params)
