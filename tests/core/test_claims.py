@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from datetime import timedelta
@@ -19,6 +20,7 @@ from task_core.claims.claim import Agent, Claim
 from task_core.claims.session_files import SessionFiles
 from task_core.history.changes import BOARD, COMMAND_LINE, OUTSIDE
 from tests.core.claim_team import Team
+from tests.core.faults import Fault, watched
 from tests.tool_client import OpenClient, ToolFailed
 
 ENGINES: Final = ("json", "sqlite")
@@ -127,6 +129,20 @@ async def test_an_agent_is_not_warned_of_the_end_of_what_it_gave_up(team: Team) 
     for tool, arguments in (("claim_task", {"note": "the report"}), ("release_task", nothing)):
         await agent.call(tool, id=task, **arguments)
         assert "warnings" not in await agent.call("update_task", id=task, title=tool)
+
+
+@pytest.mark.requirement("AG-12", "D4")
+async def test_a_claim_stays_if_the_change_that_ends_it_cannot_be_saved(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    task = await agent.create()
+    await agent.call("claim_task", id=task)
+    with watched(Fault(1, errno.ENOSPC), {"rename_with"}), pytest.raises(ToolFailed, match="StoreWriteFailed"):
+        await agent.call("update_task_status", id=task, status="canceled")
+    with pytest.raises(ToolFailed, match="TaskClaimed"):
+        await other.call("claim_task", id=task)
+    assert "warnings" not in await agent.call("update_task_status", id=task, status="canceled")
+    with pytest.raises(ToolFailed, match="It is finished"):
+        await other.call("claim_task", id=task)
 
 
 @pytest.mark.requirement("AG-13")

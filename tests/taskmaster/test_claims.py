@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.server import build_server
 from taskmaster_mcp.settings import TaskmasterSettings
+from tests.core.faults import Fault, watched
 from tests.taskmaster.conftest import Object, ServedProject, item, tag
 from tests.tool_client import OpenClient, ToolFailed
 
@@ -49,6 +51,16 @@ async def test_agents_claim_in_the_order_of_next_task_and_never_the_same(team: l
     assert (await two.call("claim_task", {"tag": "a:b"}))["claim"]["task"] == "1"
     await two.call("release_task", {"id": "1", "tag": "a:b"})
     assert (await one.call("claim_task", {"tag": "a:b", "id": "#7"}))["claim"]["task"] == "7"
+
+
+async def test_a_claim_stays_if_the_change_that_ends_it_cannot_be_saved(team: list[Member]) -> None:
+    one, two = team
+    await one.call("claim_task", {"id": "3"})
+    with watched(Fault(1, errno.ENOSPC), {"rename_with"}), pytest.raises(ToolFailed, match="Nothing was saved"):
+        await one.call("set_task_status", {"id": "3", "status": "cancelled"})
+    with pytest.raises(ToolFailed, match="has claimed"):
+        await two.call("claim_task", {"id": "3"})
+    await one.call("set_task_status", {"id": "3", "status": "cancelled"})
 
 
 async def test_agents_get_other_tasks_while_one_works_on_the_subtasks_of_its_own(team: list[Member]) -> None:

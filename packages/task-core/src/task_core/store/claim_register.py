@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -9,7 +10,7 @@ from pydantic_core import to_json
 
 from task_core.claims.claim import Agent, Claim, ClaimList, check_changes, parse_claims
 from task_core.claims.session_files import SessionFiles
-from task_core.errors import InvalidArguments, echo
+from task_core.errors import InvalidArguments, StoreWriteFailed, echo
 from task_core.history.changes import Change, Step, current_origin
 from task_core.warning_list import WarningList
 
@@ -72,6 +73,8 @@ class ClaimRegister:
         self._is_shared = is_shared
         self._own: dict[int, Claim] = {}
         """the claims that agents of this process have made and not given up, by their numbers"""
+        self._unsaved: list[Claim] | None = None
+        """the claims as they were kept before changes that are not saved yet"""
 
     @property
     def agent(self) -> Agent:
@@ -121,11 +124,21 @@ class ClaimRegister:
         if work.claims != kept or (self._files and self._files.is_untidy):
             forgotten = [it for it in work.claims if it.is_ended][:-_MAX_ENDED]
             work.claims = [it for it in work.claims if it not in forgotten]
-            self._own |= {it.since: it for it in work.claims if it.process == self._session and not it.is_ended}
+            self._own |= self._find_own(work.claims)
+            self._unsaved = kept if self._unsaved is None else self._unsaved
             if self._files:
                 self._files.write(work.claims)
             else:
                 work.keep_claims(to_json([claim.to_json() for claim in work.claims]).decode())
+
+    def settle(self, *, is_saved: bool) -> None:
+        """Put claims back as they were kept before changes that were not saved, if the disk allows that at least."""
+        before, self._unsaved = self._unsaved, None
+        if before is not None and not is_saved:
+            self._own = self._find_own(before)
+            if self._files:
+                with suppress(StoreWriteFailed):
+                    self._files.write(before)
 
     def list_claims(self, work: ChangedTasks, now: int) -> ClaimList:
         """Return the claims of a transaction as the agent that calls finds them."""
@@ -168,6 +181,9 @@ class ClaimRegister:
             moment = now()
             return [replace(claim, is_ended=True) if 0 < claim.until <= moment else claim for claim in found]
         return found
+
+    def _find_own(self, claims: Iterable[Claim]) -> dict[int, Claim]:
+        return {it.since: it for it in claims if it.process == self._session and not it.is_ended}
 
     def _renew(self, claim: Claim, now: Callable[[], int]) -> Claim:
         """Return a claim, with a later deadline if it has one and the agent that calls holds it."""

@@ -280,6 +280,7 @@ class Store(Generic[RecordT]):
             raise
         finally:
             batch.settle(failure)
+            self.claims.settle(is_saved=failure is None)
             self._database.end()
             self._end_turn(is_tidying=batch.row is not batch.begun and self._database.is_tidying_due())
 

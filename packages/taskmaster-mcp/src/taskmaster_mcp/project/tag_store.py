@@ -118,7 +118,9 @@ class TagStore:
                     self._file.replace(work.data)
                     self.history.end_save(changes if self.history.is_kept else [])
                     self._show(work)
+                self.claims.settle(is_saved=True)
             finally:
+                self.claims.settle(is_saved=False)
                 self._outer.document = None
                 self._file.end()
         finally:
