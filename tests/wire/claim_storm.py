@@ -127,12 +127,12 @@ class Holders:
     def orphan(self, since: float, tasks: Iterable[str]) -> None:
         """Note that the claims on these tasks have ended at a moment, if no other has claimed them yet."""
         with self._guard:
-            self._left |= {task: since for task in tasks if task not in self._held}
+            self._left |= {task: since for task in tasks if task not in self._held and task not in self._left}
 
-    def is_left(self, task: str) -> bool:
-        """Return whether nobody has claimed a task since the end of the process that held it."""
+    def is_left(self, task: str, since: float) -> bool:
+        """Return whether nobody has claimed a task since its claim ended at that moment."""
         with self._guard:
-            return task in self._left
+            return self._left.get(task) == since
 
     def finish(self, task: str) -> None:
         """Note that a task that was left is finished."""
@@ -163,7 +163,7 @@ class Heir:
         """Claim each task that nobody else has claimed by now, once a moment has come, and release it."""
         time.sleep(max(0.0, since - time.monotonic()))  # until then they are not orphans
         with self._guard:
-            while left := [task for task in held if self._holders.is_left(task)]:
+            while left := [task for task in held if self._holders.is_left(task, since)]:
                 self._server.ask({number: ("claim_task", {"id": task}) for number, task in enumerate(left)})
                 answers = self._server.answers(len(left))
                 for number, task in enumerate(left):
@@ -394,14 +394,11 @@ class Worker:
             server.ask({0: ("update_task", {"id": self._rng.choice([*self._held]), "description": "the last words"})})
             time.sleep(self._rng.random() * 0.01)  # the moment of the kill, not a wait for something
             self._called = time.monotonic()
-        start = time.monotonic()
         if is_killed:
             server.kill()
         else:
             server.close()
-        # A killed process is dead at once; one that ends is when it has ended.
-        moment = start if is_killed else time.monotonic()
-        since = self._called + CLAIM_SECONDS if self._has_deadlines else moment
+        since = self._called + CLAIM_SECONDS if self._has_deadlines else time.monotonic()
         self._holders.orphan(since, self._held)
         if self._heir:
             self._heir.claim(self._held, since)
