@@ -390,15 +390,17 @@ class Worker:
         """Kill the server, with a call under way or without, or end its input."""
         self._holders.leave(self._held)
         is_killed = self._rng.random() < 0.7
-        if is_killed and self._held and self._rng.random() < 0.5:
+        is_asked = is_killed and bool(self._held) and self._rng.random() < 0.5
+        if is_asked:
             server.ask({0: ("update_task", {"id": self._rng.choice([*self._held]), "description": "the last words"})})
             time.sleep(self._rng.random() * 0.01)  # the moment of the kill, not a wait for something
-            self._called = time.monotonic()
         if is_killed:
             server.kill()
         else:
             server.close()
-        since = self._called + CLAIM_SECONDS if self._has_deadlines else time.monotonic()
+        since = time.monotonic()
+        if self._has_deadlines:  # the last call may have been answered at any moment until the end
+            since = (since if is_asked else self._called) + CLAIM_SECONDS
         self._holders.orphan(since, self._held)
         if self._heir:
             self._heir.claim(self._held, since)

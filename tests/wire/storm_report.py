@@ -105,9 +105,9 @@ Version {version}, {day}, CPython {python} on {system}.
 - *Changed by others*: a process changed a task that another one held.
 - *Longest wait*: from the moment when the system reported the end of the process until another process had claimed the
   task. Some of those that are stopped hold the lock of the store meanwhile, for half a second each, and all wait for
-  it. In PostgreSQL a claim has no process, only a deadline (here of {deadline:g} seconds), so there it is the time after
-  the deadline; *lapsed* claims are those of processes that were stopped for longer than that, whose late changes were
-  refused.
+  it. In PostgreSQL a claim has no process, only a deadline (here of {deadline:g} seconds), so there it is the time
+  after the deadline; *lapsed* claims are those of processes that were stopped for longer than that, whose late changes
+  were refused.
 - At the end every open task can be claimed, and no file of a session is left.
 """
 
