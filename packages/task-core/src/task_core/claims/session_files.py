@@ -57,7 +57,9 @@ class SessionFiles:
         """
         try:
             self.is_untidy |= bool(self._names(".tmp", "."))
-            found = {claim.since: claim for name in self._sessions() for claim in self._read(name)}
+            # Last those of sessions that have ended: others may move claims there while a reader has no lock.
+            names = sorted(self._sessions(), key=lambda name: name == _ENDED)
+            found = {claim.since: claim for name in names for claim in self._read(name)}
         except OSError as error:
             raise StoreUnreadable(self._name, describe(error)) from error
         return [found[since] for since in sorted(found)]

@@ -200,11 +200,11 @@ class ClaimRegister:
         for number, claim in [*self._own.items()]:
             now = present.get(number)
             if now is None or now.is_ended:
-                del self._own[number]
+                self._own.pop(number, None)  # a reader may have reported it at the same time
                 why = "its time is over" if now else "its task was finished or removed, or somebody took it over"
                 self._warnings.add(f"claim {number}", f"The claim of {_name(claim)} has ended: {why}.")
             elif now.news:
-                who, what, _ = now.news.rsplit(", ", 2)
+                who, what = [*now.news.split(", "), "", ""][:2]
                 message = f"{who} changed {_name(claim)} ({what}), which is claimed here: read it before you go on."
                 self._warnings.add(f"claim {number} {now.news}", message)
 

@@ -130,6 +130,7 @@ class StoreSettings(BaseSettings):
         title="Seconds of a claim",
         default=CLAIM_SECONDS,
         gt=0,
+        le=31_536_000,
         allow_inf_nan=False,
         description="Seconds until the claim of an agent ends that has no process of its own and does not call again.",
     )
