@@ -115,7 +115,7 @@ async def test_a_claim_below_keeps_others_from_claiming_or_deleting_what_is_abov
     one, two, _ = agents
     await plant(one, "a")
     await one.call("claimTask", id="ay")
-    with pytest.raises(ToolFailed, match="has claimed 'ay', which has to do with 'a'"):
+    with pytest.raises(ToolFailed, match="has claimed 'ay', which is above or below 'a'"):
         await two.call("claimTask", id="a")
     with pytest.raises(ToolFailed, match="has claimed 'ay'"):
         await two.call("deleteTask", id="a")
@@ -123,7 +123,7 @@ async def test_a_claim_below_keeps_others_from_claiming_or_deleting_what_is_abov
     await two.call("startTask", id="ax")  # beside it
     await one.call("claimTask", id="ay", force=True)
     await two.call("claimTask", id="a", force=True, note="the whole is mine")
-    with pytest.raises(ToolFailed, match="has claimed 'a', which has to do with 'ay'"):
+    with pytest.raises(ToolFailed, match="has claimed 'a', which is above or below 'ay'"):
         await one.call("updateTask", id="ay", name="new")
 
 

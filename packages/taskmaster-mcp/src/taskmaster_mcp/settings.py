@@ -32,8 +32,8 @@ class TaskmasterSettings(StoreServerSettings):
     extra_sets = ("history", "brief", "claims")
     task_extra_tools: str | None = Field(
         default=None,
-        description="Tools to offer beside those of the server: history (task_history, undo_change), brief, both by "
-        "comma, or all.",
+        description="Tools to offer beside those of the server: history (task_history, undo_change), brief, claims "
+        "(claim_task, release_task), several by comma, or all.",
     )
     task_master_tools: Annotated[
         str, Field(description="Tools to offer: core, standard, all, or names of tools by comma.")

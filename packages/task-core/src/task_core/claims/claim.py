@@ -34,22 +34,22 @@ _Moment = Annotated[int, Field(ge=0, lt=2**57)]
 
 
 class Agent(NamedTuple):
-    """Who calls: the agent with a name of its own, or with none, in one process or in any."""
+    """The agent that calls: a name, or none, in one process, or in any process if it has none of its own."""
 
     process: str
-    """the session of its process; nothing if it has no process of its own, as over HTTP"""
+    """the session of its process; empty if it has no process of its own, as over HTTP"""
     name: str = ""
     number: int = 0
-    """that of the claim in whose name it calls, if it says so"""
+    """the number in the token of the claim for which it calls; 0 if it gave no token"""
 
     def holds(self, claim: "Claim") -> bool:
-        """Return whether this agent has made the claim."""
+        """Return whether the claim is this agent's."""
         return (self.process, self.name) == (claim.process, claim.agent)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A claim of one agent on one task, and on everything below it."""
+    """An agent's claim on a task and on everything below it."""
 
     task: str
     since: _Moment
@@ -59,12 +59,12 @@ class Claim:
     by: str = ""
     """the client, as a label"""
     process: str = ""
-    """the session of the agent's process, or nothing, as in ``Agent``"""
+    """the session of the agent's process, or empty, as in ``Agent``"""
     note: str = ""
     until: _Moment = 0
     """microseconds since 1970, when others may take the task; 0: as long as the process lives"""
     kept_by: str = ""
-    """the session whose file has it"""
+    """the session whose file lists it"""
     is_ended: bool = False
     """true if its process has ended: anybody may take the task"""
     news: str = ""
@@ -72,20 +72,20 @@ class Claim:
 
     @property
     def token(self) -> str:
-        """The name of this very claim, which no later one has (AG-14)."""
+        """The name of this claim, ``AGENT#NUMBER``, which no later claim has (AG-14)."""
         return f"{self.agent}#{self.since}"
 
     @property
     def holder(self) -> str:
-        """A label for who holds it."""
+        """A label for the holder."""
         return self.agent or self.by or "another agent"
 
     def is_living(self, now: int) -> bool:
-        """Return whether it keeps others out at a moment, in microseconds since 1970."""
+        """Return whether it keeps others out at ``now``, in microseconds since 1970."""
         return not self.is_ended and (not self.until or now < self.until)
 
     def to_json(self) -> JsonObject:
-        """Return what is kept of it."""
+        """Return the fields to keep, without empty ones."""
         return {name: value for name, value in vars(self).items() if value and name != "kept_by"}
 
 
@@ -107,7 +107,7 @@ class TaskClaimed(TaskError):
         is_own_process = bool(claim.agent) and claim.process == agent.process
         since, end = (f"{from_microseconds(moment):%Y-%m-%d %H:%M:%S} UTC" for moment in (claim.since, claim.until))
         until = f" until {end}, or longer if its agent calls" if claim.until else " for as long as its agent runs"
-        below = f", which has to do with '{echo(wanted)}'" if wanted != claim.task else ""
+        below = f", which is above or below '{echo(wanted)}'" if wanted != claim.task else ""
         name = f" If you are '{echo(claim.agent)}', give that as 'agent'." if is_own_process else ""
         super().__init__(
             f"'{echo(claim.holder)}' has claimed '{echo(claim.task)}'{below}, since {since},{until}, so nothing was "
@@ -126,7 +126,7 @@ class NotClaimed(TaskError):
 
 
 class ClaimLost(TaskError):
-    """The claim in whose name the call was made has ended."""
+    """The claim whose token the call gave has ended."""
 
     def __init__(self, agent: Agent) -> None:
         token = f"{agent.name}#{agent.number}"
@@ -147,7 +147,7 @@ def describe(claim: Claim) -> JsonObject:
 
 
 class Taken(NamedTuple):
-    """The claims once one is made, and for the history those that it has taken over."""
+    """The claims after one was made, and the steps for the history: one for each claim that was taken over."""
 
     claims: list[Claim]
     steps: list[Step]
@@ -155,7 +155,7 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimList:
-    """The claims on open tasks as one agent finds them at one moment; ``find_above`` is as in ``check_changes``."""
+    """The claims on open tasks as one agent sees them at one moment; ``find_above`` is as in ``check_changes``."""
 
     claims: Sequence[Claim]
     agent: Agent
@@ -164,7 +164,7 @@ class ClaimList:
     find_above: Callable[[str], Iterable[str]]
 
     def find_others(self, task_id: str) -> list[Claim]:
-        """Return the living claims of other agents that have to do with a task: on it, above it or below it."""
+        """Return the living claims of other agents on a task, or on one above or below it."""
         return [it for it in self._related(task_id) if it.is_living(self.now) and not self.agent.holds(it)]
 
     def find_own(self, task_id: str) -> Claim | None:
@@ -173,7 +173,7 @@ class ClaimList:
         return next(found, None)
 
     def take(self, new: Claim, *, is_forced: bool) -> Taken:
-        """Return the claims with a ``new`` one of the agent, which replaces those that have to do with its task.
+        """Return the claims with a ``new`` one of the agent, which replaces those on its task, above it and below it.
 
         Raises:
             TaskClaimed: another agent holds the task, or one above or below it, and the claim is not forced.
@@ -197,7 +197,7 @@ class ClaimList:
         Raises:
             TaskClaimed: another agent holds it.
             NotClaimed: nobody does.
-            ClaimLost: the claim in whose name the agent calls has ended.
+            ClaimLost: the claim whose token the agent gave has ended.
         """
         _check_number(self.agent, self.claims)
         own = self.find_own(task_id)
@@ -231,7 +231,7 @@ def check_changes(
 
     Raises:
         TaskClaimed: another agent holds a task that was changed, or one above it.
-        ClaimLost: the claim in whose name the agent calls has ended.
+        ClaimLost: the claim whose token the agent gave has ended.
     """
     after = [*claims]
     for change in changes:

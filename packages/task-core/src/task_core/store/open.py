@@ -132,7 +132,8 @@ class StoreSettings(BaseSettings):
         gt=0,
         le=31_536_000,
         allow_inf_nan=False,
-        description="Seconds until the claim of an agent ends that has no process of its own and does not call again.",
+        description="Seconds without a change after which others may claim the tasks of an agent that has no process "
+        "of its own.",
     )
     task_lock_timeout: float = Field(
         title="Lock timeout",
