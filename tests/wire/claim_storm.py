@@ -315,7 +315,7 @@ class Worker:
                 result.claims += 1
         else:
             for _ in range(3):
-                server.call("create_task", title=f"Part {next(self._numbers)}")
+                assert not self._ask(server, "create_task", title=f"Part {next(self._numbers)}").is_error
 
     def _work(self, server: Server) -> None:
         """Change what is held, in the name of the claim or, while it is certain, without that."""
