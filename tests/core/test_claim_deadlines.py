@@ -8,12 +8,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from typing_extensions import override
 
 from task_core.claims.claim import Claim, ClaimLost, NotClaimed, TaskClaimed
 from task_core.claims.session_files import SessionFiles
-from task_core.errors import InvalidArguments
+from task_core.errors import InvalidArguments, StoreWriteFailed
 from task_core.history.changes import BOARD, made_by
-from task_core.store import MemoryDatabase, Store
+from task_core.store import Collection, MemoryDatabase, Store
 from task_core.store.claim_register import ClaimRegister
 from task_core.store.claiming import StoreClaiming
 from task_core.store.document import DocumentDatabase
@@ -138,3 +139,28 @@ def test_a_process_reports_what_a_person_did_through_itself_and_no_end_that_its_
     now += timedelta(seconds=61)
     store.find_claims()
     assert warnings.take() == [f"The claim of '{task}' by 'ann' has ended: its time is over."]
+
+
+class LosingDatabase(MemoryDatabase):
+    """A database that can lose its server at the end of a transaction."""
+
+    is_lost = False
+
+    @override
+    def commit(self, records: Collection[StoredTask], changed: set[str]) -> None:
+        if self.is_lost:
+            raise StoreWriteFailed("tasks", "the connection was lost")
+        super().commit(records, changed)
+
+
+@pytest.mark.requirement("AG-14", "D4")
+def test_a_claim_that_was_not_saved_is_not_reported_as_ended() -> None:
+    warnings, database = WarningList(), LosingDatabase()
+    store = Store(database, CODEC.kind, claims=ClaimRegister(warnings, is_shared=True))
+    task = TaskService(store, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
+    database.is_lost = True
+    with pytest.raises(StoreWriteFailed):
+        claim(store, task, "ann", is_remote=False)
+    database.is_lost = False
+    change(store, task, "bob", is_remote=False)
+    assert warnings.take() == []
