@@ -49,7 +49,7 @@ def choose_list(program: Program, client: str = "") -> ChosenList:
         lines = [f"{program.name} has several lists; choose one with --client:"]
         lines += [f"  --client {it.clients[0]}: {it.origin}" for it in (first, *others)]
         raise BadSettings("\n".join(lines))
-    return first._replace(settings=first.settings.located())
+    return first
 
 
 def find_lists(program: Program, client: str = "") -> list[ChosenList]:

@@ -38,7 +38,7 @@ def run_history_command(program: Program, words: Sequence[str]) -> int:
     settings, origin, _ = choose_list(program, options.client)
     if origin:
         sys.stderr.write(f"{origin}.\n")
-    server = program.build(settings)
+    server = program.build(settings.located())
 
     def work() -> int:
         assert server.find_history  # noqa: S101 - for the type checker: only a server with a history has the commands

@@ -75,6 +75,7 @@ def run_write_command(program: Program, words: Sequence[str]) -> int:
     # Options may also stand between TEXT and FIELD=VALUE, but for -- argparse then has no place.
     options = (parser.parse_args if "--" in rest else parser.parse_intermixed_args)(rest)
     settings, origin, _ = choose_list(program, options.client)
+    settings = settings.located()
     if isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY:
         raise BadSettings(explain_memory(settings))
     if origin:
