@@ -43,7 +43,7 @@ _REFUSED: Final = frozenset({"TaskClaimed", "ClaimLost", "NotClaimed"})
 
 @dataclass
 class ClaimResult:
-    """What one storm of claims came to."""
+    """The outcome of one storm of claims."""
 
     engine: str
     processes: int
@@ -90,7 +90,7 @@ class Hold:
 
 
 class Holders:
-    """Which claims are certain, and which tasks are left by the dead."""
+    """Registers which claims are certain, and the tasks that the dead have left."""
 
     def __init__(self, result: ClaimResult) -> None:
         self._result = result

@@ -64,7 +64,7 @@ class Claim:
     until: _Moment = 0
     """microseconds since 1970, when others may take the task; 0: as long as the process lives"""
     kept_by: str = ""
-    """the session whose file lists it"""
+    """the session whose file lists it; empty if that is the session of this process"""
     is_ended: bool = False
     """true if its process has ended: anybody may take the task"""
     news: str = ""
@@ -210,8 +210,10 @@ class ClaimList:
     def find_free(self, tasks: Iterable[str]) -> str | None:
         """Return the first task that nobody holds: one whose agent is gone, else the first of ``tasks``."""
         ended = [it.task for it in self.claims if not it.is_living(self.now)]
-        is_free = lambda name: not any(it.is_living(self.now) for it in self._related(name))  # noqa: E731
-        return next(filter(is_free, chain(ended, tasks)), None)
+        held = {it.task for it in self.claims if it.is_living(self.now)}
+        above = {name for task in held for name in self.find_above(task)}
+        free = (name for name in chain(ended, tasks) if name not in above and not held & {name, *self.find_above(name)})
+        return next(free, None)
 
     def _related(self, task_id: str) -> list[Claim]:
         above = {task_id, *self.find_above(task_id)}

@@ -19,7 +19,7 @@ from filelock import lock_descriptor
 from pydantic_core import to_json
 
 from task_core.claims.claim import Claim, parse_claims
-from task_core.durable import replace_file
+from task_core.durable import replace_file, sweep_temporary
 from task_core.errors import StoreUnreadable, StoreWriteFailed
 from task_core.files import NEW_FLAGS, READ_FLAGS, FileIdentity, ProcessLock, Wait, close, describe, identify, read_file
 
@@ -29,7 +29,7 @@ SESSIONS_SUFFIX: Final = ".sessions"
 """The suffix to the name of the store."""
 
 _ENDED: Final = "ended"
-"""The session that stands for all that have ended."""
+"""The file for the claims of all sessions that have ended."""
 
 _LOCK_SECONDS: Final = 5.0
 """Seconds for a lock that nobody else has, except for a moment to find out whether it is held."""
@@ -56,10 +56,7 @@ class SessionFiles:
         It raises ``StoreUnreadable`` if a file cannot be read; what is in a damaged one does not count.
         """
         try:
-            self.is_untidy |= bool(self._names(".tmp", "."))
-            # Last those of sessions that have ended: others may move claims there while a reader has no lock.
-            names = sorted(self._sessions(), key=lambda name: name == _ENDED)
-            found = {claim.since: claim for name in names for claim in self._read(name)}
+            found = {claim.since: claim for name in self._sessions() for claim in self._read(name)}
         except OSError as error:
             raise StoreUnreadable(self._name, describe(error)) from error
         return [found[since] for since in sorted(found)]
@@ -73,10 +70,8 @@ class SessionFiles:
         files: dict[str, list[Claim]] = {_ENDED: [claim for claim in claims if claim.is_ended]}
         for claim in claims:
             if not claim.is_ended:
-                files.setdefault(claim.kept_by, []).append(claim)
+                files.setdefault(claim.kept_by or self.session, []).append(claim)
         try:
-            if self.is_untidy:
-                self._remove_temporary()
             for name in dict.fromkeys([*files, *self._sessions()]):
                 self._write(name, files.get(name, []))
             self.is_untidy = False
@@ -116,24 +111,21 @@ class SessionFiles:
     def _identify(self) -> FileIdentity | None:
         return identify(self._file(self.session))
 
-    def _sessions(self) -> set[str]:
-        """Return the names of the sessions that have a file, also one that was killed before it had written a claim."""
-        return {*self._names(".json"), *self._names(".lock")}
+    def _sessions(self) -> list[str]:
+        """Return the names of the sessions that have a file, also of one that was killed before it had written a claim.
 
-    def _names(self, suffix: str, prefix: str = "") -> list[str]:
-        """Return the names of this list's files between the prefix and the suffix."""
+        That of ended sessions comes last: others may move claims there while a reader has no lock.
+        """
         try:
-            found = [file.name for file in Path(self._folder).iterdir()]
+            with os.scandir(self._folder) as entries:
+                files = [entry.name for entry in entries if entry.name.endswith((".json", ".lock"))]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        start = prefix + self._start
-        ours = [name for name in found if self._start or "-" not in name]
-        return [name[len(start) : -len(suffix)] for name in ours if name.startswith(start) and name.endswith(suffix)]
-
-    def _remove_temporary(self) -> None:
-        """Remove what processes left that were killed while they wrote; nobody else writes now."""
-        for name in self._names(".tmp", "."):
-            Path(self._folder, f".{self._start}{name}.tmp").unlink(missing_ok=True)
+        # Only the files of lists in a database have a "-", after the name of the list.
+        ours = [file for file in files if file.startswith(self._start) and (self._start or "-" not in file)]
+        return sorted(
+            {file[len(self._start) : -len(".json")] for file in ours}, key=lambda name: (name == _ENDED, name)
+        )
 
     def _read(self, name: str) -> list[Claim]:
         """Return the claims in a file; one that is gone or damaged has none."""
@@ -176,6 +168,7 @@ class SessionFiles:
         self._lock.acquire(Wait(_LOCK_SECONDS))
 
     def _remove(self, name: str) -> None:
+        sweep_temporary(self._file(name))
         for suffix in (".json", ".lock"):
             self._file(name, suffix).unlink(missing_ok=True)
 

@@ -101,7 +101,7 @@ def made_by(by: str, tool: str, agent: str = "", *, is_remote: bool = False) -> 
 
 
 def name_client(name: str, version: str) -> str:
-    """Return the author that a client is in the history, which is never one that stands for a person."""
+    """Return the name of a client as an author in the history; it never equals that of a person."""
     author = f"{name} {version}"[:_MAX_AUTHOR].strip()
     return f"client {author}" if author in PEOPLE else author
 

@@ -25,7 +25,7 @@ def add_agent(schema: Schema) -> Schema:
 def take_agent(params: mcp_types.CallToolRequestParams) -> tuple[mcp_types.CallToolRequestParams, str]:
     """Return a call without the name of its agent, and that name, which is empty if none was given.
 
-    It raises ``InvalidArguments`` if that is no name.
+    It raises ``InvalidArguments`` if the name has another form.
     """
     given = dict(params.arguments or {})
     if _NAME not in given:

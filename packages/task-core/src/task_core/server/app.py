@@ -236,7 +236,7 @@ class TaskServer:
             await self._subscriptions.report(ids, resized=resized)
 
     def input_schema(self, name: str) -> Schema | None:
-        """Return the schema of a tool's arguments, or None if there is no such tool."""
+        """Return the schema of a tool's arguments, or None if the tool does not exist."""
         tool = self.find_tool(name)
         return tool.definition.input_schema if tool else None
 

@@ -22,9 +22,6 @@ CLAIM_SECONDS: Final = 900.0
 _MAX_ENDED: Final = 100
 """The number of claims of agents that are gone that are kept, the last ones."""
 
-_RENEWED: Final = 0.1
-"""The part of the time until a deadline after which a call renews the claim."""
-
 
 class ClaimedTasks(Protocol):
     """The tasks that claims are on."""
@@ -68,7 +65,6 @@ class ClaimRegister:
         self._warnings = warnings
         self._files = files
         self._session = files.session if files else secrets.token_hex(8)
-        self._kept_by = files.session if files else ""
         self._microseconds = int(seconds * 1_000_000)
         self._is_shared = is_shared
         self._own: dict[int, Claim] = {}
@@ -111,6 +107,8 @@ class ClaimRegister:
 
         It raises what ``check_changes`` does, and ``StoreWriteFailed``.
         """
+        if not (work.claims or kept or self._own or current_origin().agent or (self._files and self._files.is_untidy)):
+            return
         agent, edited = self.agent, set[int]()
         if work.claims or current_origin().agent:
             checked = check_changes(work.history, work.claims, agent, now(), work.above)
@@ -165,7 +163,7 @@ class ClaimRegister:
         since = max([now, *(claim.since + 1 for claim in claims)])
         until = now + self._microseconds if self._is_shared or origin.is_remote else 0
         values = {"agent": agent.name, "by": origin.by, "process": agent.process, "note": note, "until": until}
-        return Claim(task=task, since=since, kept_by=self._kept_by, **values)
+        return Claim(task=task, since=since, **values)
 
     def close(self) -> None:
         """End the session of this process."""
@@ -189,9 +187,7 @@ class ClaimRegister:
         """Return a claim, with a later deadline if it has one and the agent that calls holds it."""
         if not (claim.until and self.agent.holds(claim)):
             return claim
-        until = now() + self._microseconds
-        is_due = claim.is_ended or claim.until < until - int(self._microseconds * _RENEWED)
-        return replace(claim, until=until, is_ended=False, kept_by=self._kept_by) if is_due else claim
+        return replace(claim, until=now() + self._microseconds, is_ended=False, kept_by="")
 
     def _report(self, claims: Sequence[Claim]) -> None:
         if self._files:

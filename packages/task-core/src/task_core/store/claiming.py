@@ -16,7 +16,7 @@ __all__ = ["Claimed", "Claiming", "StoreClaiming"]
 
 
 class Claimed(NamedTuple):
-    """What came of claiming a task: the claim and the task, or nothing and the claims of others."""
+    """The outcome of claiming a task: the claim and the task, or nothing and the claims of others."""
 
     claim: Claim | None = None
     task: JsonObject | None = None
