@@ -85,8 +85,7 @@ class _Showing:
         if command == "show":
             self._show(self.options.id)
         else:
-            with suppress(*[KeyboardInterrupt] * (command == "watch")):
-                {"list": self._list, "next": self._next, "watch": self._watch}[command]()
+            {"list": self._list, "next": self._next, "watch": self._watch}[command]()
 
     def _list(self) -> None:
         statuses, search = self.options.statuses, self.options.search
@@ -131,11 +130,12 @@ class _Showing:
             return
         gc.enable()  # this may take days
         is_json = self.options.is_json
-        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not is_json:
-            watch_in_place(self.view, self.options.statuses, sys.stdout, time.sleep, utc_now)
-        else:
-            looks = look_repeatedly(self.view, self.options.statuses, time.sleep)
-            write_changes(looks, sys.stdout, sys.stderr, is_json=is_json)
+        with suppress(KeyboardInterrupt):  # the usual end
+            if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not is_json:
+                watch_in_place(self.view, self.options.statuses, sys.stdout, time.sleep, utc_now)
+            else:
+                looks = look_repeatedly(self.view, self.options.statuses, time.sleep)
+                write_changes(looks, sys.stdout, sys.stderr, is_json=is_json)
 
     def _explain_nothing(self) -> str:
         if isinstance(self.settings, StoreSettings):
