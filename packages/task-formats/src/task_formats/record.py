@@ -19,8 +19,9 @@ Priority = Literal["critical", "high", "medium", "low"]
 class ForeignTask:
     """One task of another tool.
 
-    ``id`` is unique within one reading (a repeated id has got a suffix, which a problem reports), and ``parent`` and ``dependencies`` are ids of
-    the same reading or lead nowhere. Times are ISO 8601: a date, or a date-time with an offset (UTC where the source has none).
+    ``id`` is unique within one reading: a repeated id has got a suffix, which a problem reports. ``parent`` and
+    ``dependencies`` are ids of the same reading, or lead nowhere. Times are ISO 8601: a date, or a date-time with an
+    offset (UTC where the source has none).
     """
 
     id: str
@@ -54,7 +55,7 @@ class ForeignTask:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A part of the source that was not read, or was read in a way that its author may not expect; or a part of a task that a format cannot hold."""
+    """A part of the source that was not read, or not as its author may expect; or what a format cannot hold."""
 
     place: str
     text: str
@@ -97,7 +98,7 @@ class Format(Protocol):
     NAME: str
 
     def find(self, path: Path) -> list[Path]:
-        """Return the files of this format at ``path`` (a file, the format's folder or a project), sorted; none if there are none."""
+        """Return the files of this format, sorted, at ``path``: a file, the folder of the format, or a project."""
         ...
 
     def signs(self, files: Sequence[SourceFile]) -> tuple[str, ...]:

@@ -1,0 +1,75 @@
+"""The relations between records, put right in one documented way (MV-5)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from task_formats.record import ForeignTask, Problem
+
+__all__ = ["arrange", "sort_by_needs"]
+
+
+def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], list[Problem]]:
+    """Return the tasks with parents before what is below them, otherwise in their order, and what was changed.
+
+    A parent or a dependency that leads nowhere becomes text in ``rest``, and so does the one that closes a circle,
+    followed from its first task.
+    """
+    known = {task.id for task in tasks}
+    parents = {task.id: [task.parent] for task in tasks if task.parent in known}
+    needs = {task.id: [name for name in task.dependencies if name in known] for task in tasks}
+    circles, closed = {*_find_closing(parents)}, {*_find_closing(needs)}
+    problems: list[Problem] = []
+    found: dict[str, ForeignTask] = {}
+    for task in tasks:
+        rest = dict(task.rest)
+        parent = task.parent
+        if parent and (parent not in known or (task.id, parent) in circles):
+            why = "is below this task itself" if parent in known else "is not here"
+            problems.append(Problem(task.place, f"{task.id} is on the top level: its parent {parent} {why}"))
+            rest["parent"], parent = parent, None
+        lost = [name for name in task.dependencies if name not in known or (task.id, name) in closed]
+        for name in lost:
+            why = "waits for it" if name in known else "is not here"
+            problems.append(Problem(task.place, f"{task.id} does not wait for {name}, which {why}"))
+        if lost:
+            rest["dependencies"] = ", ".join(lost)
+        kept = tuple(name for name in task.dependencies if name not in lost)
+        found[task.id] = replace(task, parent=parent, dependencies=kept, rest=rest)
+    return [*_parents_first(found)], problems
+
+
+def sort_by_needs(ids: Sequence[str], needs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return ``ids`` with each after those that it needs, which are free of circles, otherwise in their order."""
+    known, placed = {*ids}, dict[str, None]()
+    for name in ids:
+        waiting = [name]
+        while waiting:
+            last = waiting[-1]
+            missing = [it for it in needs.get(last, ()) if it in known and it not in placed]
+            if missing:
+                waiting += missing[:1]
+            else:
+                placed[waiting.pop()] = None
+    return [*placed]
+
+
+def _parents_first(tasks: Mapping[str, ForeignTask]) -> Iterator[ForeignTask]:
+    order = sort_by_needs([*tasks], {task.id: [task.parent] for task in tasks.values() if task.parent})
+    yield from (tasks[name] for name in order)
+
+
+def _find_closing(edges: Mapping[str, Sequence[str | None]]) -> Iterator[tuple[str, str]]:
+    """Yield the edges that lead back to where one came from, going through all from the first on."""
+    done: set[str] = set()
+    for start in edges:
+        path: dict[str, Iterator[str | None]] = {} if start in done else {start: iter(edges[start])}
+        while path:
+            name = next(reversed(path))
+            target = next(path[name], None)
+            if target is None:
+                done.add(name)
+                del path[name]
+            elif target in path:
+                yield name, target
+            elif target not in done:
+                path[target] = iter(edges.get(target, ()))

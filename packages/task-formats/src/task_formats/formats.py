@@ -1,0 +1,116 @@
+"""The formats by name: each is read and written by a module of its own, which is imported when it is used (MV-1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from task_formats.record import Reading, SourceFile, Writing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from task_formats.record import ForeignTask
+
+__all__ = ["FORMATS", "WRITABLE", "KnownFormat", "Unreadable", "load", "recognise"]
+
+_MAX_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of one file: far more than any list of tasks has."""
+
+_SURE: Final = 2
+"""Signs that make a format sure."""
+
+
+class Unreadable(Exception):
+    """The source cannot be read as this format; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFormat:
+    """One format."""
+
+    module: str
+    title: str
+    """the name of the tool that has it"""
+
+    def find(self, path: Path) -> list[Path]:
+        """Return the files of this format, sorted, at ``path``: a file, the folder of the format, or a project."""
+        return self._load().find(path)
+
+    def signs(self, files: Sequence[SourceFile]) -> tuple[str, ...]:
+        """Return the signs that ``files`` are of this format, in words."""
+        return self._load().signs(files)
+
+    def read(self, files: Sequence[SourceFile]) -> Reading:
+        """Read ``files``; no input raises an error."""
+        return self._load().read(files)
+
+    def write(self, tasks: Sequence[ForeignTask]) -> Writing:
+        """Return the files for ``tasks``; only for those in ``WRITABLE``."""
+        return self._load().write(tasks)
+
+    def _load(self) -> Any:  # noqa: ANN401 - a module, as ``record.Format`` describes it
+        return import_module(f"task_formats.{self.module}")
+
+
+FORMATS: Final = {
+    "backlog": KnownFormat("backlog", "Backlog.md"),
+    "beads": KnownFormat("beads", "Beads"),
+    "shrimp": KnownFormat("shrimp", "Shrimp Task Manager"),
+    "taskmaster": KnownFormat("taskmaster", "Task Master"),
+    "claude-tasks": KnownFormat("claude_tasks", "Claude Code"),
+    "todo-md": KnownFormat("todo_md", "TODO.md"),
+    "todo-txt": KnownFormat("todo_txt", "todo.txt"),
+    "github": KnownFormat("github", "GitHub"),
+}
+"""All formats, by the names that people give."""
+
+WRITABLE: Final = ("backlog", "beads", "todo-md", "todo-txt")
+"""Those that can be written."""
+
+
+def load(name: str, path: Path) -> list[SourceFile]:
+    """Return the files of the format ``name`` at ``path``.
+
+    Raises:
+        Unreadable: there is none, or one cannot be read.
+    """
+    if not path.exists():
+        raise Unreadable(f"{path} does not exist")
+    found = FORMATS[name].find(path)
+    if not found:
+        raise Unreadable(f"{path} has no files of {FORMATS[name].title}: name the file or the folder that has them")
+    return [_read(file, path) for file in found]
+
+
+def recognise(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the name of the format of what is at ``path``, and the signs that show it, two or more.
+
+    Raises:
+        Unreadable: nothing there shows one format, and no other.
+    """
+    if not path.exists():
+        raise Unreadable(f"{path} does not exist")
+    sure: dict[str, tuple[str, ...]] = {}
+    for name, known in FORMATS.items():
+        files = [_read(file, path) for file in known.find(path)]
+        signs = known.signs(files) if files else ()
+        if len(signs) >= _SURE:
+            sure[name] = signs
+    if len(sure) == 1:
+        return next(iter(sure.items()))
+    what = f"{path} may be {' or '.join(sure)}" if sure else f"{path} is of no format that is known for sure"
+    raise Unreadable(f"{what}: choose with --from {'|'.join(sure or FORMATS)}")
+
+
+def _read(file: Path, start: Path) -> SourceFile:
+    """Return a file, named by its path from ``start``."""
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise Unreadable(f"{file} has more than {_MAX_BYTES // 1024**2} MiB")
+        data = file.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{file} cannot be read: {error.strerror}") from error
+    return SourceFile(file.name if file == start else file.relative_to(start).as_posix(), data)
