@@ -395,6 +395,11 @@ _TASKMASTER: Final = {
     "TM-95": "a kill at any moment heals, an abandoned lock of Task Master too",
 }
 
+_MOVERS: Final = {
+    "MV-7": "readers know nothing of the servers: bytes in, neutral records out",
+    "MV-8": "no input crashes a reader; every input is a task, counted, or named; 10,000 files in under 5 s",
+}
+
 _SOURCES: Final = {
     "spec: common": _COMMON,
     "spec: engines": _ENGINES,
@@ -414,6 +419,7 @@ _SOURCES: Final = {
     "the first answer": _START,
     "what a call costs": _SPEED,
     "issue: resources and prompts": _BESIDE_TOOLS,
+    "spec: movers": _MOVERS,
 }
 
 REQUIREMENTS: Final = {
@@ -422,6 +428,9 @@ REQUIREMENTS: Final = {
 """Every requirement that holds now, by id; each is shown by at least one test."""
 
 LATER: Final = {
+    **dict.fromkeys(
+        ("MV-1", "MV-2", "MV-3", "MV-4", "MV-5", "MV-6"), "the commands import and export follow the readers"
+    ),
     "CX-37": "the device flow is a second stage",
     "CX-38": "personal tokens are a second stage",
     "TM-73": "asking the client's model is a second stage, and deprecated in the protocol",

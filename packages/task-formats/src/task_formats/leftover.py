@@ -10,7 +10,7 @@ _TIMES = ("created", "updated", "closed", "due")
 
 
 def find_rest(task: ForeignTask, held: Container[str]) -> dict[str, str]:
-    """Return what a home without the fields ``held`` lacks, by name: fields of the record first, then those in ``rest``.
+    """Return what a home without the fields ``held`` lacks, by name, those in ``rest`` last.
 
     ``held`` has names of fields of ``ForeignTask``; the title and the text always have a place.
     """

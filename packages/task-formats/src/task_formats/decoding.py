@@ -1,0 +1,140 @@
+"""Decoding that the readers share: text, JSON, ids and times."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from task_formats.record import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from task_formats.record import ForeignTask, SourceFile
+
+__all__ = ["as_text", "json_of", "moment", "parse_json", "text_of", "unique_ids"]
+
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?:[ T](.+))?", re.ASCII)
+
+
+def text_of(file: SourceFile) -> tuple[str, list[Problem]]:
+    r"""Decode ``file``: UTF-8, or UTF-16 with its mark; every line ends with ``\n``.
+
+    Invalid bytes become ``\xNN``, with a problem.
+    """
+    mark, encoding = next(((mark, name) for mark, name in _MARKS.items() if file.data.startswith(mark)), (b"", "utf-8"))
+    data = file.data.removeprefix(mark)
+    problems: list[Problem] = []
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode(encoding, "backslashreplace")
+        line = before.count("\n") + 1
+        problems.append(
+            Problem(f"{file.name}:{line}", f"Bytes that are not {encoding.upper()}, the first one here, became \\xNN.")
+        )
+        text = data.decode(encoding, "backslashreplace")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), problems
+
+
+def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Problem]]:
+    """Parse ``text``; ``place`` names the place of a line of it. JSON that is not valid gives None and a problem."""
+    problems: list[Problem] = []
+
+    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            names = [name for name, _ in pairs]
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            problems.append(Problem(place(1), f"{', '.join(repeated)}: given more than once; the last value is read."))
+        return value
+
+    try:
+        value: object = json.loads(text, object_pairs_hook=members, parse_constant=str, parse_float=_number)
+    except json.JSONDecodeError as error:
+        return None, [Problem(place(error.lineno), f"Not valid JSON: {error.msg} at column {error.colno}.")]
+    except (ValueError, RecursionError):  # a number of thousands of digits; brackets in brackets
+        return None, [
+            Problem(place(1), "Not readable JSON: too many brackets in brackets, or a number of thousands of digits.")
+        ]
+    try:
+        whole = json.dumps(value, ensure_ascii=False)
+        whole.encode()
+    except UnicodeEncodeError:
+        problems.append(Problem(place(1), "Halves of characters (lone surrogates) became question marks."))
+        value = json.loads(whole.encode("utf-8", "replace"))
+    return value, problems
+
+
+def json_of(file: SourceFile) -> tuple[object, list[Problem]]:
+    """Parse the JSON document in ``file``; None and a problem if it is not valid."""
+    text, problems = text_of(file)
+    value, more = parse_json(text, lambda line: f"{file.name}:{line}")
+    return value, problems + more
+
+
+def _number(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+def as_text(value: object) -> str:
+    """Return ``value`` as ``rest`` keeps it: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def unique_ids(
+    tasks: Iterable[ForeignTask], key: Callable[[str], str] = str
+) -> tuple[tuple[ForeignTask, ...], list[Problem]]:
+    """Give each task whose id an earlier one has a suffix (``-2``, ``-3``, …), with a problem.
+
+    Ids are the same if their ``key`` is.
+    """
+    tasks = tuple(tasks)
+    taken = {key(task.id) for task in tasks}
+    first: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+    problems: list[Problem] = []
+    unique: list[ForeignTask] = []
+    for task in tasks:
+        name = key(task.id)
+        if name not in first:
+            first[name] = task.place
+            unique.append(task)
+            continue
+        number = numbers.get(name, 2)
+        while key(f"{task.id}-{number}") in taken:
+            number += 1
+        numbers[name] = number + 1
+        new = f"{task.id}-{number}"
+        taken.add(key(new))
+        unique.append(replace(task, id=new))
+        problems.append(Problem(task.place, f"{first[name]} has the id {task.id} too; this task got {new}."))
+    return tuple(unique), problems
+
+
+def moment(text: str) -> str | None:
+    """Return ``text`` as ISO 8601, or None if it is not a time.
+
+    A date stays a date. A date with a time has an offset, UTC if the text has none. Day-first dates (``02-01-26``,
+    ``2/1/2026``, ``02.01.26``) are read too.
+    """
+    text = text.strip()
+    if day_first := _DAY_FIRST.fullmatch(text):
+        day, _, month, year, time = day_first.groups()
+        text = f"{year if len(year) == 4 else '20' + year}-{month:0>2}-{day:0>2}" + (f"T{time}" if time else "")
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        pass
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat().replace("+00:00", "Z")
