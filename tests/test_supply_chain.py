@@ -17,8 +17,16 @@ from pydantic import BaseModel, Field, JsonValue
 from tests.packaging.projects import PROJECTS, ROOT, Project
 
 RUNTIME = {
-    *("cortex-tasks-cli", "filelock", "markdown-it-py", "mcp", "mcp-client-install", "mcp-task-core", "platformdirs"),
-    *("pydantic", "pydantic-settings", "rich", "tomlkit", "typing-extensions"),
+    *(
+        "cortex-tasks-cli",
+        "filelock",
+        "markdown-it-py",
+        "mcp",
+        "mcp-client-install",
+        "mcp-task-core",
+        "mcp-task-formats",
+    ),
+    *("platformdirs", "pydantic", "pydantic-settings", "pyyaml", "rich", "tomlkit", "typing-extensions"),
 }
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""
 

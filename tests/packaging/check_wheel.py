@@ -29,19 +29,21 @@ CORTEX = "cortex-tasks-mcp"
 BOARD = "mcp-task-board"
 HOSTED = "mcp-task-hosted"
 INSTALL = "mcp-client-install"
+FORMATS = "mcp-task-formats"
 COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp", BOARD: "task-board"}
 """The commands that are not called as their distribution."""
-MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted", INSTALL: "mcp_client_install"}
+MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted", INSTALL: "mcp_client_install", FORMATS: "task_formats"}
 """The modules that are not called as the command."""
 
 TOGETHER = [
-    *(("mcp-task-core", INSTALL, record.command) for record in SERVERS),
+    *(("mcp-task-core", INSTALL, FORMATS, record.command) for record in SERVERS),
     (BACKEND,),
     (CTX,),
     (INSTALL,),
+    (FORMATS,),
     ("mcp-task-core", INSTALL, CTX, CORTEX),
-    ("mcp-task-core", INSTALL, "tasks-v1-mcp", BOARD),
-    ("mcp-task-core", INSTALL, "tasks-v1-mcp", HOSTED),
+    ("mcp-task-core", INSTALL, FORMATS, "tasks-v1-mcp", BOARD),
+    ("mcp-task-core", INSTALL, FORMATS, "tasks-v1-mcp", HOSTED),
 ]
 """What is installed together: a package and what it requires of ours before it."""
 

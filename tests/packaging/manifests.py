@@ -254,7 +254,7 @@ def _needed_files(record: ProgramRecord) -> Iterator[tuple[str, str]]:
 def _readme(record: ProgramRecord, text: str) -> str:
     """Return a README with its part about installing written anew."""
     is_cortex = record.name == "cortex"
-    names = ["task-core", "mcp-client-install", *(["cortex-cli"] if is_cortex else [])]
+    names = ["task-core", "mcp-client-install", "cortex-cli" if is_cortex else "task-formats"]
     uv = f"uv tool install ./packages/{record.command}"
     pipx = " ".join([f"pipx install ./packages/{record.command}", *map(_PREINSTALLED.format, names)])
     settings = "".join(f"{name}={path} " for name, path in record.usual_environment(Path("/path/to")).items())

@@ -17,7 +17,8 @@ CLI = PROJECTS["cortex-cli"]
 BOARD = PROJECTS["task-board"]
 HOSTED = PROJECTS["task-hosted"]
 INSTALL = PROJECTS["mcp-client-install"]
-SERVERS = [it for it in PROJECTS.values() if it not in (CORE, BACKEND, CLI, BOARD, HOSTED, INSTALL)]
+FORMATS = PROJECTS["task-formats"]
+SERVERS = [it for it in PROJECTS.values() if it not in (CORE, BACKEND, CLI, BOARD, HOSTED, INSTALL, FORMATS)]
 MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
 
 each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
@@ -27,13 +28,13 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
     others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli", "mcp-task-board", "mcp-task-hosted"}
-    others |= {"mcp-client-install"}
+    others |= {"mcp-client-install", "mcp-task-formats"}
     assert names == others | {record.project for record in servers.PROGRAMS}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    others = ["cortex_backend", "cortex_cli", "task_board", "task_hosted", "mcp_client_install"]
+    others = ["cortex_backend", "cortex_cli", "task_board", "task_hosted", "mcp_client_install", "task_formats"]
     planned = ["task_core", *(record.package for record in servers.PROGRAMS), *others]
     assert settings["source_pkgs"] == planned
 
@@ -114,6 +115,14 @@ def test_the_installer_requires_nothing_of_ours_and_the_servers_require_it() -> 
     assert [len(found & ours) for found in names[:2]] == [0, 0]
     assert [found for found in names[2:] if "mcp-client-install" not in found] == []
     assert INSTALL.table.scripts == {"mcp-client-install": "mcp_client_install.__main__:main"}
+
+
+def test_the_formats_require_nothing_of_ours_and_the_servers_with_a_store_require_them() -> None:
+    ours = {project.table.name for project in PROJECTS.values()}
+    assert not {Requirement(text).name for text in FORMATS.table.dependencies} & ours
+    stored = {record.project for record in servers.SERVERS}
+    names = {it.table.name: {Requirement(text).name for text in it.table.dependencies} for it in SERVERS}
+    assert {name for name, found in names.items() if "mcp-task-formats" in found} == stored
 
 
 @each_project

@@ -85,12 +85,15 @@ def test_a_lost_tasks_file_comes_back_with_the_access_of_its_folder(
     assert (ended.value.code, project.path.stat().st_mode & 0o777) == (0, 0o664)
 
 
-@pytest.mark.parametrize("command", ["export", "import", "migrate"])
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("export", "name the format: --to"), ("import", "name the format: --from"), ("migrate", "invalid choice")],
+)
 def test_tasks_that_no_database_can_keep_are_not_moved(
-    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    command: str, words: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["taskmaster-mcp", command])
     with command_line(), pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert "invalid choice" in capfd.readouterr().err
+    assert words in capfd.readouterr().err

@@ -32,6 +32,7 @@ from heartbeat_mcp.view import HeartbeatView, list_active
 from task_core.bounds import LISTED_TEXT, shorten_texts
 from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
+from task_core.moving import Mover
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
 from task_core.server.extra_tools import WorkList, add_extra_tools
@@ -139,6 +140,13 @@ def build_server(
         clock=clock,
     )
     server.offer(_make_resources(finder, store), *PROMPTS)
+
+    def find_mover() -> Mover:
+        from heartbeat_mcp.moving import HeartbeatMover  # noqa: PLC0415 - serving does not need it
+
+        return HeartbeatMover(finder.parts.service, settings.address.path)
+
+    server.find_mover = find_mover
     if settings.is_searching:
         server.sdk.middleware.append(ClientRoots(finder.search_from, lambda _, __: True))
     return server

@@ -109,7 +109,7 @@ class HeartbeatService:
         with self.transaction() as tasks:
             now = tasks.next_moment()
             task = HeartbeatTask(
-                id=self._maker.new_id(tasks, self._file.holds),
+                id=self.new_id(tasks),
                 raw_user_request=arguments.raw_user_request,
                 raw_reference=arguments.raw_reference,
                 ideas=arguments.ideas or (),
@@ -119,6 +119,10 @@ class HeartbeatService:
             )
             tasks.add(task)
         return task
+
+    def new_id(self, tasks: Transaction[HeartbeatTask]) -> str:
+        """Return an id that no task and no entry of HEARTBEAT.md has (HB-1)."""
+        return self._maker.new_id(tasks, self._file.holds)
 
     def update_task(self, arguments: TaskUpdate) -> HeartbeatTask:
         """Apply all of the updates, or none, and return the task.

@@ -23,7 +23,17 @@ from task_core.fields import (
     text,
 )
 
-__all__ = ["CompleteTask", "CreateTask", "DeleteTask", "GetTask", "ListTasks", "NewTask", "StartTask", "UpdateTask"]
+__all__ = [
+    "CompleteTask",
+    "CreateTask",
+    "DeleteTask",
+    "GetTask",
+    "ListTasks",
+    "NewTask",
+    "StartTask",
+    "UpdateTask",
+    "is_id",
+]
 
 _MAX_SUBTASKS: Final = 10_000
 """Subtasks of one task in one call: more than a request of 4 MiB is likely to hold."""
@@ -32,9 +42,14 @@ _ID: Final = r"^[A-Za-z0-9._-]{1,64}$"
 """The form of an id that a caller chooses."""
 
 
+def is_id(text: str) -> bool:
+    """Return whether ``text`` has the form of an id that a caller may choose."""
+    return bool(re.fullmatch(_ID, text)) and not text.endswith("\n")
+
+
 def _check_new_id(value: object) -> str:
     chosen = check_well_formed(value)
-    if not re.fullmatch(_ID, chosen) or chosen.endswith("\n"):
+    if not is_id(chosen):
         raise invalid_value("Give 1 to 64 letters, digits, '.', '_' or '-', or leave it out.")
     return chosen
 

@@ -4,12 +4,12 @@ from collections.abc import Container, Iterator
 from random import Random
 from typing import Final
 
-from hierarchy_mcp.arguments import NewTask
+from hierarchy_mcp.arguments import NewTask, is_id
 from hierarchy_mcp.models import MAX_LEVELS, HierarchyTask
 from task_core.errors import InvalidArguments
 from task_core.store import Transaction
 
-__all__ = ["add_tree", "check_levels", "count_levels"]
+__all__ = ["add_tree", "check_levels", "choose_id", "count_levels"]
 
 _BASE32: Final = "abcdefghijklmnopqrstuvwxyz234567"
 """The alphabet of RFC 4648 in lower case."""
@@ -62,6 +62,11 @@ def count_levels(new: NewTask) -> int:
     while level:
         levels, level = levels + 1, [child for node in level for child in node.tasks or ()]
     return levels
+
+
+def choose_id(work: Transaction[HierarchyTask], wanted: str, rng: Random) -> str:
+    """Return ``wanted`` if a task may have it and none has, else a free id."""
+    return wanted if is_id(wanted) and wanted not in work else _new_id(work, (), rng)
 
 
 def _new_id(work: Transaction[HierarchyTask], given: Container[str], rng: Random) -> str:

@@ -16,6 +16,7 @@ from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.tree import settle_undone
 from hierarchy_mcp.view import HierarchyView, short_trees
 from task_core.models import Clock, utc_now
+from task_core.moving import Mover
 from task_core.server.app import TaskServer
 from task_core.server.extra_tools import WorkList, add_extra_tools
 from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
@@ -38,8 +39,8 @@ _INSTRUCTIONS: Final = (
 def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Random | None = None) -> TaskServer:
     """Return the server over the file that ``settings`` name, or over memory; it touches no file before a call."""
     warnings = WarningList()
-    store = open_trees(settings, warnings, clock)
-    service = HierarchyService(store, strict_roots=settings.root_order == "strict", rng=rng or SystemRandom())
+    store, random = open_trees(settings, warnings, clock), rng or SystemRandom()
+    service = HierarchyService(store, strict_roots=settings.root_order == "strict", rng=random)
     server = TaskServer(
         "hierarchy-mcp",
         title="Hierarchical tasks",
@@ -64,6 +65,13 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
         is_camel_case=True,
     )
     server.offer(_board(store, view), *PROMPTS)
+
+    def find_mover() -> Mover:
+        from hierarchy_mcp.moving import HierarchyMover  # noqa: PLC0415 - serving does not need it
+
+        return HierarchyMover(store, settings.address.path, random)
+
+    server.find_mover = find_mover
     return server
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from task_formats.record import ForeignTask, Problem
+from task_formats.record import ForeignTask
 
-__all__ = ["arrange", "sort_by_needs"]
+__all__ = ["arrange", "give_ids_back", "sort_by_needs"]
 
 
-def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], list[Problem]]:
-    """Return the tasks with parents before what is below them, otherwise in their order, and what was changed.
+def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], dict[str, list[str]]]:
+    """Return the tasks with parents before what is below them, otherwise in their order, and changes by their ids.
 
     A parent or a dependency that leads nowhere becomes text in ``rest``, and so does the one that closes a circle,
     followed from its first task.
@@ -18,24 +18,45 @@ def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], list[Probl
     parents = {task.id: [task.parent] for task in tasks if task.parent in known}
     needs = {task.id: [name for name in task.dependencies if name in known] for task in tasks}
     circles, closed = {*_find_closing(parents)}, {*_find_closing(needs)}
-    problems: list[Problem] = []
+    changes: dict[str, list[str]] = {}
     found: dict[str, ForeignTask] = {}
     for task in tasks:
         rest = dict(task.rest)
         parent = task.parent
         if parent and (parent not in known or (task.id, parent) in circles):
-            why = "is below this task itself" if parent in known else "is not here"
-            problems.append(Problem(task.place, f"{task.id} is on the top level: its parent {parent} {why}"))
+            why = "is below it" if parent in known else "is not here"
+            changes[task.id] = [f"{task.id} is on the top level: its parent {parent} {why}"]
             rest["parent"], parent = parent, None
         lost = [name for name in task.dependencies if name not in known or (task.id, name) in closed]
         for name in lost:
             why = "waits for it" if name in known else "is not here"
-            problems.append(Problem(task.place, f"{task.id} does not wait for {name}, which {why}"))
+            changes.setdefault(task.id, []).append(f"{task.id} does not wait for {name}, which {why}")
         if lost:
             rest["dependencies"] = ", ".join(lost)
         kept = tuple(name for name in task.dependencies if name not in lost)
         found[task.id] = replace(task, parent=parent, dependencies=kept, rest=rest)
-    return [*_parents_first(found)], problems
+    return [*_parents_first(found)], changes
+
+
+def give_ids_back(tasks: Sequence[ForeignTask], name: str) -> list[ForeignTask]:
+    """Return the tasks with the ids that those with an origin in the format ``name`` had there, where they are free."""
+    origins = {task.id: task.rest.get("origin", "").partition(":") for task in tasks}
+    taken = {task.id for task in tasks}
+    ids = {
+        task_id: old
+        for task_id, (format_name, _, old) in origins.items()
+        if format_name == name and old and (old not in taken or old == task_id)
+    }
+    return [
+        replace(
+            task,
+            id=ids.get(task.id, task.id),
+            parent=ids.get(task.parent, task.parent) if task.parent else None,
+            dependencies=tuple(ids.get(it, it) for it in task.dependencies),
+            rest={key: it for key, it in task.rest.items() if key != "origin" or task.id not in ids},
+        )
+        for task in tasks
+    ]
 
 
 def sort_by_needs(ids: Sequence[str], needs: Mapping[str, Sequence[str]]) -> list[str]:

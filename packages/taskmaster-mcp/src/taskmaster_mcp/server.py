@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Final
 
 from task_core.models import Clock, utc_now
+from task_core.moving import Mover
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
 from task_core.server.resources import TaskResources
@@ -57,6 +58,13 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
         if name in offered:
             server.alias(alias, name)
     server.find_history = lambda: ProjectHistory(Target(registry))
+
+    def find_mover() -> Mover:
+        from taskmaster_mcp.moving import TaskmasterMover  # noqa: PLC0415 - serving does not need it
+
+        return TaskmasterMover(registry)
+
+    server.find_mover = find_mover
     view = TaskmasterView(registry)
     add_extra_set(server, settings.extra_tools, registry, view, clock)
     shown = TaskResources(

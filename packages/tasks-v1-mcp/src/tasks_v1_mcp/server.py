@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from task_core.bootstrap import BadSettings
 from task_core.files import describe
 from task_core.models import Clock, utc_now
+from task_core.moving import Mover
 from task_core.server.app import TaskServer
 from task_core.server.extra_tools import WorkList, add_extra_tools
 from task_core.server.overview import MAX_LISTED, MAX_SUMMED, JsonObject, render_list, render_summary
@@ -56,7 +57,7 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
     if not settings.task_store:
         _make_folder(settings.tasks_file_path)
     warnings = WarningList()
-    store = open_store(settings, CODEC, warnings, clock=clock)
+    store, random = open_store(settings, CODEC, warnings, clock=clock), rng or SystemRandom()
     server = TaskServer(
         "tasks-v1-mcp",
         title="Tasks",
@@ -66,7 +67,7 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
         close=store.close,
         can_answer_now=store.can_answer_now,
     )
-    service = TaskService(store, rng or SystemRandom())
+    service = TaskService(store, random)
     _add_tools(server, service)
     view = TasksView(store)
     found = WorkList(StoreHistory(store), view, StoreClaiming(store, view))
@@ -79,6 +80,13 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
         clock=clock,
     )
     server.offer(_board(service, store, view), *PROMPTS)
+
+    def find_mover() -> Mover:
+        from tasks_v1_mcp.moving import TasksMover  # noqa: PLC0415 - serving does not need it
+
+        return TasksMover(store, settings.address.path, random)
+
+    server.find_mover = find_mover
     return server
 
 

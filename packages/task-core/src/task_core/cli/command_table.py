@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CLIENT_COMMANDS",
     "COMMANDS",
+    "MOVE_COMMANDS",
     "SESSION_COMMANDS",
     "STORE_COMMANDS",
     "VIEW_COMMANDS",
@@ -39,18 +40,19 @@ COMMANDS: Final = {
     "history": "show what was changed, and by whom",
     "undo": "put back what a change replaced",
     "brief": "print what a new session must know",
+    "import": "add the tasks of another tool, or read an exported document",
+    "export": "write the tasks for another tool, or as one document",
     "doctor": "check the set-up without changing anything",
     "serve": "answer MCP clients on stdio, or over HTTP with --transport http (the default command)",
     "restore": "list the older documents, or put FILE back",
-    "export": "write the tasks as a JSON document to FILE or stdout",
-    "import": "read the JSON document FILE into an empty store",
     "migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them",
 }
 """The commands, not all of which every server has: first those that people use."""
 
-STORE_COMMANDS: Final = ("restore", "export", "import", "migrate")
-"""All but the first move tasks from and to a database."""
+STORE_COMMANDS: Final = ("restore", "migrate")
+"""The second is for a database."""
 
+MOVE_COMMANDS: Final = ("import", "export")
 CLIENT_COMMANDS: Final = ("install", "uninstall")
 SESSION_COMMANDS: Final = ("brief", "history", "undo")
 VIEW_COMMANDS: Final = ("list", "show", "next", "watch")
@@ -72,6 +74,10 @@ def run_with_options(program: Program, command: str, words: Sequence[str]) -> in
         from task_core.cli.registration import run_install  # noqa: PLC0415 - serving does not need it
 
         return run_install(program, words)
+    if command in MOVE_COMMANDS:
+        from task_core.cli.moving.commands import run_move_command  # noqa: PLC0415 - serving does not need it
+
+        return run_move_command(program, words)
     if command in WRITE_COMMANDS:
         from task_core.cli.write_commands import run_write_command  # noqa: PLC0415 - serving does not need it
 

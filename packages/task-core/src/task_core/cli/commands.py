@@ -24,7 +24,7 @@ from task_core.store.open import find_server_engine
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
-__all__ = ["CommandFailed", "Commands", "SideFile"]
+__all__ = ["CommandFailed", "Commands", "SideFile", "run_store_command"]
 
 T = TypeVar("T")
 
@@ -168,6 +168,16 @@ class Commands:
         except (TaskError, OSError):
             tasks = "not a complete document"
         return f"{copy.name}  {moment}  {pluralize(status.st_size, 'byte')}  {tasks}"
+
+
+def run_store_command(name: str, commands: Commands, command: str, file: str | None) -> int:
+    """Carry out a command of the program ``name``, and return its exit code: 1 if it fails."""
+    try:
+        commands.run(command, file)
+    except (CommandFailed, TaskError, KeyboardInterrupt) as error:
+        sys.stderr.write(f"{name} {command}: {str(error) or 'interrupted'}\n")
+        return 1
+    return 0
 
 
 def _with_progress(items: Sequence[T]) -> Iterator[T]:

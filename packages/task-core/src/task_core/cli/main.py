@@ -26,6 +26,7 @@ from task_core.bootstrap import (
 from task_core.cli.command_table import (
     CLIENT_COMMANDS,
     COMMANDS,
+    MOVE_COMMANDS,
     SESSION_COMMANDS,
     STORE_COMMANDS,
     VIEW_COMMANDS,
@@ -55,7 +56,8 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
     stored = STORE_COMMANDS[: None if program.has_database else 1] if program.codec else ()
-    optioned = [*CLIENT_COMMANDS, *(SESSION_COMMANDS if stored else ()), *(VIEW_COMMANDS if program.view else ())]
+    optioned = [*CLIENT_COMMANDS, *(VIEW_COMMANDS if program.view else ())]
+    optioned += SESSION_COMMANDS + MOVE_COMMANDS if stored else ()
     optioned += WRITE_COMMANDS if program.actions else ()
     parser = _parser(program.name, ["serve", "doctor", *stored, *optioned])
     options = parser.parse_args(words[:1] if {*optioned}.intersection(words[:1]) else words)
@@ -139,19 +141,13 @@ def _port(text: str) -> int:
 
 def _run_command(program: Program, options: argparse.Namespace) -> int:
     from task_core.cli.chosen_list import choose_list  # noqa: PLC0415 - it imports pydantic
-    from task_core.cli.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
-    from task_core.errors import TaskError  # noqa: PLC0415 - it imports pydantic
+    from task_core.cli.commands import Commands, run_store_command  # noqa: PLC0415 - serving does not need it
 
     settings, origin, _ = choose_list(program, options.client)
     if origin:
         sys.stderr.write(f"{origin}.\n")
-    try:
-        codec = cast("Any", program.codec)()
-        Commands(settings, codec, program.side(settings)).run(options.command, options.file)
-    except (CommandFailed, TaskError, KeyboardInterrupt) as error:
-        sys.stderr.write(f"{program.name} {options.command}: {str(error) or 'interrupted'}\n")
-        return 1
-    return 0
+    commands = Commands(settings, cast("Any", program.codec)(), program.side(settings))
+    return run_store_command(program.name, commands, options.command, options.file)
 
 
 def _prepare_process() -> None:

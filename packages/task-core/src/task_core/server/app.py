@@ -20,6 +20,7 @@ from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
 from task_core.history.changes import made_by, name_client
+from task_core.moving import Mover
 from task_core.server.agent_names import add_agent, take_agent
 from task_core.server.faults import (
     KEY_SIZE,
@@ -70,6 +71,7 @@ class TaskServer:
     the process (P3). ``can_answer_now`` returns whether a quick tool can be answered without waiting for anything.
     """
 
+    find_mover: Callable[[], Mover] | None = None
     _take_agent: Callable[..., tuple[mcp_types.CallToolRequestParams, str]] = staticmethod(lambda params: (params, ""))
 
     def __init__(
@@ -225,10 +227,8 @@ class TaskServer:
         self._take_agent = take_agent
         for name, tool in self._tools.items():
             if not tool.is_read_only:
-                schema = add_agent(tool.definition.input_schema)
-                self._tools[name] = replace(
-                    tool, definition=tool.definition.model_copy(update={"input_schema": schema})
-                )
+                changes = {"input_schema": add_agent(tool.definition.input_schema)}
+                self._tools[name] = replace(tool, definition=tool.definition.model_copy(update=changes))
 
     async def changed(self, *ids: str, resized: bool = False) -> None:
         """Notify clients that these tasks have changed, which no store shows; ``resized``: their number has, too."""

@@ -1,0 +1,119 @@
+"""The to-do list, as ``import --from`` and ``export --to`` need it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.service import HeartbeatService
+from task_core.fields import MAX_LIST, MAX_TEXT
+from task_core.models import format_timestamp
+from task_core.moving import ORIGIN, Arrival, Home, read_moment
+from task_core.store import Selection, Transaction
+from task_formats.record import ForeignTask, Priority, State
+
+__all__ = ["HeartbeatMover"]
+
+_STATES: Final[Mapping[HeartbeatStatus, State]] = {
+    HeartbeatStatus.PENDING: "open",
+    HeartbeatStatus.RUNNING: "active",
+    HeartbeatStatus.COMPLETE: "done",
+    HeartbeatStatus.FAIL: "cancelled",
+}
+
+_PRIORITIES: Final[Mapping[str, Priority]] = {
+    "critical": "critical",
+    "high": "high",
+    "medium": "medium",
+    "low": "low",
+}
+
+
+class HeartbeatMover:
+    """The tasks of one list; what has no field of its own becomes extra fields."""
+
+    home = Home(
+        statuses={
+            **{state: status.value for status, state in _STATES.items()},
+            **dict.fromkeys(("blocked", "deferred", "review"), HeartbeatStatus.PENDING.value),
+        },
+        held=("created", "updated", "closed", "criteria", "notes", "result"),
+        priorities=_PRIORITIES,
+        max_title=MAX_TEXT,
+        max_text=MAX_TEXT // 2,
+        keeps_rest=True,
+    )
+
+    def __init__(self, service: HeartbeatService, path: Path | None) -> None:
+        self.path = path
+        self._service = service
+
+    def transaction(self) -> AbstractContextManager[Transaction[HeartbeatTask]]:
+        """Open a transaction of the list."""
+        return self._service.transaction()
+
+    def origins(self, work: Transaction[HeartbeatTask]) -> dict[str, str]:
+        """Return the ids of the tasks with an origin, by that."""
+        tasks = ((task.extra_fields.get(ORIGIN), task.id) for task in work.select(Selection()))
+        return {origin: task_id for origin, task_id in tasks if isinstance(origin, str)}
+
+    def settle(
+        self, _: Transaction[HeartbeatTask], tasks: Sequence[ForeignTask]
+    ) -> tuple[list[ForeignTask], list[str]]:
+        """Return the tasks as they are: a list has no rules for them."""
+        return [*tasks], []
+
+    def add(self, work: Transaction[HeartbeatTask], arrivals: Sequence[Arrival], _: Mapping[str, str]) -> list[str]:
+        """Add the tasks."""
+        for arrival in arrivals:
+            task, now = arrival.task, work.next_moment()
+            status = HeartbeatStatus(self.home.statuses[task.state])
+            created = read_moment(task.created, now) or now
+            ended = read_moment(task.closed or task.updated, now) or now
+            extra: dict[str, JsonValue] = {ORIGIN: arrival.origin}
+            extra |= {"priority": task.priority} if task.priority else {}
+            rest = dict[str, JsonValue](arrival.rest)
+            extra |= {f"from_{arrival.origin.partition(':')[0]}": rest} if rest else {}
+            work.add(
+                HeartbeatTask(
+                    id=self._service.new_id(work),
+                    status=status,
+                    raw_user_request="\n\n".join(filter(None, (task.title, task.text))),
+                    ideas=(*task.criteria, *task.notes)[:MAX_LIST],
+                    result=task.result or None,
+                    created_at=created,
+                    updated_at=max(created, read_moment(task.updated, now) or created),
+                    completed_at=max(created, ended) if status.is_finished else None,
+                    extra_fields=extra,
+                )
+            )
+        return []
+
+    def tasks(self, work: Transaction[HeartbeatTask]) -> list[ForeignTask]:
+        """Return all tasks, the oldest first."""
+        return [_export(task) for task in work.select(Selection())]
+
+
+def _export(task: HeartbeatTask) -> ForeignTask:
+    title, _, text = task.raw_user_request.strip().partition("\n")
+    extra = {name: it if isinstance(it, str) else json.dumps(it) for name, it in task.extra_fields.items()}
+    rest = {"raw_reference": task.raw_reference or "", "result_file": task.result_file or "", **extra}
+    priority = _PRIORITIES.get(rest.get("priority", ""))
+    return ForeignTask(
+        id=task.id,
+        title=title.strip(),
+        text=text.strip(),
+        state=_STATES[task.status],
+        status=task.status.value,
+        priority=priority,
+        created=format_timestamp(task.created_at),
+        updated=format_timestamp(task.updated_at),
+        closed=format_timestamp(task.completed_at) if task.completed_at else None,
+        notes=task.ideas,
+        result=task.result or "",
+        rest={name: value for name, value in rest.items() if value and not (priority and name == "priority")},
+    )

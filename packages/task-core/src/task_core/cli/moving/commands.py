@@ -1,0 +1,210 @@
+"""Carries out ``import`` and ``export``, over a document of our own or the files of another tool (MV-1 to MV-6)."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, cast, get_args
+
+from task_core.bootstrap import BadSettings
+from task_core.cli.chosen_list import choose_list
+from task_core.cli.moving.plan import ForeignList, Plan, make_plan
+from task_core.cli.moving.report import as_json, describe_plan, describe_problems
+from task_core.cli.program import Program
+from task_core.cli.view.commands import explain_memory
+from task_core.cli.view.plain import carry_out, write_json
+from task_core.durable import replace_file
+from task_core.history.changes import COMMAND_LINE, Origin, made_by
+from task_core.moving import Mover
+from task_core.server.app import TaskServer
+from task_core.store import Engine
+from task_core.text import escape_invisible, pluralize
+from task_formats.arranging import give_ids_back
+from task_formats.formats import FORMATS, WRITABLE, Unreadable, load, recognise
+from task_formats.record import State
+
+__all__ = ["run_move_command"]
+
+_ABOUT: Final = {
+    "import": "Add the tasks of another tool, after a preview; importing again adds only what is new. Without --from, "
+    "read the JSON document PATH, as export writes it, into an empty store.",
+    "export": "Write the tasks in the form of another tool, to a new file or folder. Without --to, write them as the "
+    "JSON document of this server, to stdout if no PATH is given.",
+}
+
+
+def run_move_command(program: Program, words: Sequence[str]) -> int:
+    """Carry out ``import`` or ``export``, and return the exit code: 1 if it fails.
+
+    It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
+    """
+    command, *rest = words
+    parser = _parser(program.name, command, has_document=program.has_database)
+    options = parser.parse_args(rest)
+    name = f"{program.name} {command}"
+    settings, origin, _ = choose_list(program, options.client)
+    if origin:
+        sys.stderr.write(f"{origin}.\n")
+    if options.format in (None, "json"):
+        if not program.has_database:
+            parser.error(f"name the format: --{'from' if command == 'import' else 'to'} FORMAT")
+        from task_core.cli.commands import Commands, run_store_command  # noqa: PLC0415 - only this needs it
+
+        commands = Commands(settings, cast("Any", program.codec)(), program.side(settings))
+        return run_store_command(program.name, commands, command, options.path and str(options.path))
+    if options.path is None:
+        parser.error(f"name the path to {command} {'from' if command == 'import' else 'to'}")
+    settings = settings.located()
+    if program.has_database and settings.address.engine is Engine.MEMORY:
+        raise BadSettings(explain_memory(settings))
+    server = program.build(settings)
+    try:
+        work = partial(_import if command == "import" else _export, server, options)
+        return carry_out(name, lambda: _explain(name, work))
+    finally:
+        server.close()
+        server.end()
+
+
+def _parser(name: str, command: str, *, has_document: bool) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"{name} {command}", description=_ABOUT[command])
+    parser.add_argument("path", nargs="?", type=Path, metavar="PATH", help="the file or folder")
+    own = ("json",) if has_document else ()
+    if command == "import":
+        known = ("auto", *FORMATS, *own)
+        parser.add_argument("--from", dest="format", choices=known, metavar="FORMAT", help=f"one of {', '.join(known)}")
+        parser.add_argument(
+            "--map",
+            action="append",
+            default=[],
+            metavar="STATUS=STATE",
+            help=f"the state for a status of your own: {', '.join(get_args(State))}",
+        )
+        parser.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
+        parser.add_argument("--dry-run", action="store_true", dest="is_dry", help="only show what would be done")
+    else:
+        known = (*WRITABLE, *own)
+        parser.add_argument("--to", dest="format", choices=known, metavar="FORMAT", help=f"one of {', '.join(known)}")
+    parser.add_argument("--client", default="", help="use the list of this client, if no setting names one")
+    parser.add_argument("--json", action="store_true", dest="is_json", help="write the report as JSON")
+    return parser
+
+
+def _explain(name: str, work: partial[int]) -> int:
+    """Do the work; what is wrong with the files of the other tool is a line on stderr."""
+    try:
+        return work()
+    except Unreadable as error:
+        sys.stderr.write(f"{name}: {escape_invisible(str(error))}\n")
+        return 1
+
+
+def _import(server: TaskServer, options: argparse.Namespace) -> int:
+    mapping = dict(map(_parse_mapping, options.map))
+    name, signs = recognise(options.path) if options.format == "auto" else (options.format, ())
+    known = FORMATS[name]
+    reading = known.read(load(name, options.path))
+    source = ForeignList(name, known.title, reading, mapping)
+    mover = _mover(server)
+    plan = _rehearse(source, mover)
+    if options.is_json:
+        report = as_json(plan, source, mover.home, signs)
+    else:
+        lines = (escape_invisible(line) for line in describe_plan(plan, source, mover.home, signs))
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        report = {}
+    if not options.is_dry and plan.arrivals and _is_wanted(options, len(plan.arrivals)):
+        with made_by(COMMAND_LINE, f"import --from {name}") as origin:
+            plan = _add(source, mover)
+        report["imported"] = len(plan.arrivals)
+        report["change"] = origin.change.number if origin.change else None
+        if not options.is_json:
+            sys.stdout.write(f"Imported {pluralize(len(plan.arrivals), 'task')}. {_say_how_to_undo(origin)}\n")
+    elif not options.is_json:
+        sys.stdout.write(f"Nothing was imported{'' if plan.arrivals else ': nothing is new'}.\n")
+    if options.is_json:
+        write_json(report, sys.stdout)
+    return 0 if options.is_dry or options.is_sure or not plan.arrivals or "imported" in report else 1
+
+
+class _Rehearsed(Exception):
+    """Ends a transaction so that nothing of it stays."""
+
+
+def _rehearse(source: ForeignList, mover: Mover) -> Plan:
+    """Return the plan of an import that the server accepts; whatever it would refuse, it refuses here."""
+    found: list[Plan] = []
+    with suppress(_Rehearsed), mover.transaction() as work:
+        plan = make_plan(source, mover, work)
+        notes = mover.add(work, plan.arrivals, plan.present)
+        found.append(replace(plan, notes=[*plan.notes, *notes]))
+        raise _Rehearsed
+    return found[0]
+
+
+def _add(source: ForeignList, mover: Mover) -> Plan:
+    """Add what is new now: others may have changed the list since the preview."""
+    with mover.transaction() as work:
+        plan = make_plan(source, mover, work)
+        for path, text in plan.files.items():
+            path.parent.mkdir(exist_ok=True)
+            replace_file(path, text.encode("utf-8", "replace")).close()
+        mover.add(work, plan.arrivals, plan.present)
+    return plan
+
+
+def _is_wanted(options: argparse.Namespace, count: int) -> bool:
+    if options.is_sure:
+        return True
+    if options.is_json or not sys.stdin.isatty():
+        sys.stderr.write("Give --yes to import them.\n")
+        return False
+    sys.stderr.write(f"Import {pluralize(count, 'task')}? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _say_how_to_undo(origin: Origin) -> str:
+    change = origin.change
+    if change is None:
+        return "No history is kept, so undo cannot take this back."
+    if not change.is_whole:
+        return "They are too many for undo to take back: remove the ones that you do not want."
+    return f"To take that back: undo {change.number}"
+
+
+def _export(server: TaskServer, options: argparse.Namespace) -> int:
+    if os.path.lexists(options.path):
+        raise Unreadable(f"{options.path} already exists: move it away, or name another one")
+    mover = _mover(server)
+    with mover.transaction() as work:
+        tasks = give_ids_back(mover.tasks(work), options.format)
+    writing = FORMATS[options.format].write(tasks)
+    for file in writing.files:
+        path = options.path / file.name if file.name else options.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, file.data, over=None).close()
+    if options.is_json:
+        problems = [{"place": it.place, "text": it.text} for it in writing.problems]
+        write_json({"exported": len(tasks), "format": options.format, "problems": problems}, sys.stdout)
+        return 0
+    lines = describe_problems(f"What {FORMATS[options.format].title} has no place for", writing.problems)
+    sys.stdout.writelines(f"{escape_invisible(line)}\n" for line in lines)
+    sys.stdout.write(f"Exported {pluralize(len(tasks), 'task')} to {options.path}.\n")
+    return 0
+
+
+def _parse_mapping(word: str) -> tuple[str, State]:
+    status, mark, state = word.rpartition("=")
+    if not mark or state not in get_args(State):
+        raise Unreadable(f"--map {word}: give STATUS=STATE with one of {', '.join(get_args(State))}")
+    return status.casefold(), cast("State", state)
+
+
+def _mover(server: TaskServer) -> Mover:
+    found: Any = server.find_mover
+    return found()

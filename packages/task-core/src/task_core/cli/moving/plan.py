@@ -1,0 +1,142 @@
+"""The plan of an import: what each record becomes, and what a person should know first (MV-2, MV-3)."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from task_core.errors import TaskError
+from task_core.moving import Arrival, Home, Mover
+from task_core.text import shorten
+from task_formats.arranging import arrange
+from task_formats.leftover import describe_rest, find_rest
+from task_formats.record import ForeignTask, Reading, State
+
+__all__ = ["ForeignList", "NoPlace", "Plan", "make_plan", "name_origin"]
+
+_ROOM: Final = 300
+"""Characters of a text that is too long that are left for saying where the whole of it is."""
+
+_MAX_ORIGIN: Final = 100
+"""Characters of an origin, which some servers keep in a short field."""
+
+_UNSAFE: Final = re.compile(r"[^\w.-]+")
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class NoPlace(TaskError):
+    """A text is longer than the server's fields allow, and there is no folder for a file with it."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        what = f"The text of {name} has more than {limit:,} characters, and a database has no folder for it"
+        super().__init__(f"{what}: shorten it there, or import into a JSON document or SQLite.", {"task": name})
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignList:
+    """What was read, and how it is called."""
+
+    format: str
+    """the name of the format"""
+    title: str
+    """the tool that has it"""
+    reading: Reading
+    mapping: Mapping[str, State]
+    """states for statuses, in lower case, that the user gives"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an import does."""
+
+    arrivals: Sequence[Arrival]
+    """the new tasks, parents first"""
+    present: Mapping[str, str]
+    """the ids of the tasks that are there already, by their ids in the source"""
+    notes: Sequence[str]
+    """what is changed so that the tasks fit together"""
+    statuses: Mapping[tuple[str, State], int]
+    """new tasks by status and state"""
+    rest: Mapping[str, Sequence[str]]
+    """the ids in the source of the tasks that have each field for which the server has no place"""
+    files: Mapping[Path, str]
+    """texts that are too long for a task, by the path of their file"""
+
+
+def make_plan(source: ForeignList, mover: Mover, work: Any) -> Plan:  # noqa: ANN401 - the transaction of the server
+    """Return the plan for the tasks in ``work``, a transaction of the server.
+
+    Raises:
+        NoPlace: a text is too long.
+    """
+    tasks, odd = arrange([_translate(task, source) for task in source.reading.tasks])
+    origins = mover.origins(work)
+    present = {task.id: origins[it] for task in tasks if (it := name_origin(source.format, task.id)) in origins}
+    new, changes = mover.settle(work, [task for task in tasks if task.id not in present])
+    rest: dict[str, list[str]] = {}
+    files: dict[Path, str] = {}
+    arrivals: list[Arrival] = []
+    for task in new:
+        left = find_rest(task, _held(mover.home, task, source))
+        for name in left:
+            rest.setdefault(name, []).append(task.id)
+        arrivals.append(_fit(task, left, source, mover, files))
+    return Plan(
+        arrivals=arrivals,
+        present=present,
+        notes=[*(text for task in new for text in odd.get(task.id, ())), *changes],
+        statuses=Counter((task.status or task.state, task.state) for task in new),
+        rest=rest,
+        files=files,
+    )
+
+
+def name_origin(name: str, task_id: str) -> str:
+    """Return the origin of a task of the format ``name``, on one line and in at most 100 characters (MV-4)."""
+    plain = f"{name}:{_CONTROL.sub(' ', task_id)}"
+    return plain if len(plain) <= _MAX_ORIGIN else f"{plain[: _MAX_ORIGIN - 9]}-{_mark(task_id)}"
+
+
+def _mark(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def _translate(task: ForeignTask, source: ForeignList) -> ForeignTask:
+    state = source.mapping.get(task.status.casefold(), task.state)
+    return replace(task, state=state)
+
+
+def _held(home: Home, task: ForeignTask, source: ForeignList) -> set[str]:
+    """Return the names of the fields of ``task`` of which nothing is lost."""
+    held = {*home.held} - {"priority"}
+    is_named = task.status not in source.reading.unknown_statuses or task.status.casefold() in source.mapping
+    if is_named and home.keeps_status(task.state):
+        held.add("status")
+    return held | ({"priority"} if home.keeps_priority(task.priority) else set())
+
+
+def _fit(
+    task: ForeignTask, rest: Mapping[str, str], source: ForeignList, mover: Mover, files: dict[Path, str]
+) -> Arrival:
+    """Return the task with a title and a text that the server can hold; a file in ``files`` takes what it cannot."""
+    home, origin = mover.home, name_origin(source.format, task.id)
+    title = shorten(task.title, home.max_title)
+    more = "" if home.keeps_rest else describe_rest(rest, source.title)
+    text = "\n\n".join(filter(None, (task.title if title != task.title else "", task.text, more)))
+    if len(text) > home.max_text:
+        if mover.path is None:
+            raise NoPlace(task.id, home.max_text)
+        path = _name_file(mover.path, source.format, task.id)
+        files[path] = f"# {task.title}\n\n{text}\n"
+        where = f"…\n\nThe whole text is in {path.parent.name}/{path.name}, beside the store."
+        text = text[: home.max_text - _ROOM] + where
+    return Arrival(replace(task, title=title, text=text), origin, rest)
+
+
+def _name_file(store: Path, name: str, task_id: str) -> Path:
+    """Return the path of a file that no other id has, also where case does not matter."""
+    return store.with_name(f"{store.name}.imported") / f"{name}-{_UNSAFE.sub('-', task_id)[:80]}-{_mark(task_id)}.md"

@@ -1,0 +1,100 @@
+"""The preview of an import, for a person and as JSON (MV-2)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import JsonValue
+
+from task_core.cli.moving.plan import ForeignList, Plan
+from task_core.moving import Home
+from task_core.text import escape_invisible, pluralize, shorten
+from task_formats.record import Problem
+
+__all__ = ["as_json", "describe_plan", "describe_problems"]
+
+_SHOWN = 20
+"""Lines about tasks of one sort."""
+
+_EXAMPLES = 3
+
+
+def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the preview."""
+    reading = source.reading
+    sure = f" (recognised by {' and '.join(signs)})" if signs else ""
+    yield f"{source.title}: {pluralize(len(reading.tasks), 'task')}{sure}"
+    yield from (f"Warning: {text}" for text in reading.warnings)
+    yield from _table("status", _statuses(plan, source, home))
+    if home.priorities:
+        yield from _table("priority", _priorities(plan, home))
+    if plan.rest:
+        where = "are kept beside the text" if home.keeps_rest else f'are in the text, under "From {source.title}"'
+        yield f"Fields without a place of their own, which {where}:"
+        yield from (f"  {name}: {len(ids)}, such as {_list(ids)}" for name, ids in plan.rest.items())
+    if plan.files:
+        yield f"{pluralize(len(plan.files), 'text')} too long for a task, each in a file beside the store."
+    if reading.left_out:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in reading.left_out.items())
+        yield f"Left out, because they are not work: {counts}"
+    yield from describe_problems("To know", [Problem("", text) for text in plan.notes])
+    yield from describe_problems("Not read, or not as it stands", reading.problems)
+    if plan.present:
+        yield f"{pluralize(len(plan.present), 'task')} here already, which {_stay(len(plan.present))} as they are."
+
+
+def describe_problems(heading: str, problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield the first problems and the number of the others, or nothing if there are none."""
+    if problems:
+        yield f"{heading}: {len(problems):,}"
+    for problem in problems[:_SHOWN]:
+        yield "  " + shorten(": ".join(filter(None, (problem.place, problem.text))), 300)
+    if len(problems) > _SHOWN:
+        yield f"  … and {len(problems) - _SHOWN:,} more; --json shows all"
+
+
+def as_json(plan: Plan, source: ForeignList, home: Home, signs: Sequence[str]) -> dict[str, JsonValue]:
+    """Return the whole preview as JSON."""
+    reading = source.reading
+    return {
+        "format": source.format,
+        "signs": [*signs],
+        "found": len(reading.tasks),
+        "new": len(plan.arrivals),
+        "present": len(plan.present),
+        "statuses": [
+            {"status": status, "state": state, "becomes": home.statuses[state], "tasks": count}
+            for (status, state), count in plan.statuses.items()
+        ],
+        "without_place": {name: [*ids] for name, ids in plan.rest.items()},
+        "files": [path.name for path in plan.files],
+        "left_out": dict(reading.left_out),
+        "warnings": [*reading.warnings],
+        "changed": [*plan.notes],
+        "problems": [{"place": problem.place, "text": problem.text} for problem in reading.problems],
+    }
+
+
+def _statuses(plan: Plan, source: ForeignList, home: Home) -> Iterator[tuple[str, str, int, str]]:
+    for (status, state), count in plan.statuses.items():
+        is_unknown = status in source.reading.unknown_statuses and status.casefold() not in source.mapping
+        yield status, home.statuses[state], count, f"unknown: --map '{status}=STATE'" if is_unknown else ""
+
+
+def _priorities(plan: Plan, home: Home) -> Iterator[tuple[str, str, int, str]]:
+    counts = Counter(arrival.task.priority for arrival in plan.arrivals)
+    for priority, count in counts.items():
+        if priority:
+            yield priority, home.priorities[priority], count, ""
+
+
+def _table(name: str, rows: Iterable[tuple[str, str, int, str]]) -> Iterator[str]:
+    for word, becomes, count, remark in rows:
+        yield f"  {name} {word} becomes {becomes}: {count:,}{f' ({remark})' if remark else ''}"
+
+
+def _list(ids: Sequence[str]) -> str:
+    return ", ".join(escape_invisible(shorten(name, 60)) for name in ids[:_EXAMPLES])
+
+
+def _stay(count: int) -> str:
+    return "stays" if count == 1 else "stay"

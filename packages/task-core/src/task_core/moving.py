@@ -1,0 +1,95 @@
+"""The tasks of a server as ``import --from`` and ``export --to`` need them (MV-1, MV-6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from task_core.models import as_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from task_formats.record import ForeignTask, Priority, State
+
+__all__ = ["ORIGIN", "Arrival", "Home", "Mover", "read_moment"]
+
+ORIGIN: Final = "origin"
+"""The field with the origin of an imported task, where a server has no other place for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A task of another tool, as a server adds it."""
+
+    task: ForeignTask
+    """with a title and a text that the server's fields can hold"""
+    origin: str
+    """``FORMAT:ID``, its id in the source (MV-4)"""
+    rest: Mapping[str, str]
+    """what the server has no field for; it is in the text already, unless the server has a place for it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The places that the tasks of one server have for what others' tasks hold."""
+
+    statuses: Mapping[State, str]
+    """the status for each state"""
+    held: Collection[str]
+    """the fields of ``ForeignTask``, beside title and text, that have a place of their own"""
+    priorities: Mapping[Priority, str]
+    """the priority for each, empty if there is none"""
+    max_title: int
+    """characters of a title"""
+    max_text: int
+    """characters of a text"""
+    keeps_rest: bool = False
+    """true if what has no field is kept beside the text"""
+
+    def keeps_status(self, state: State) -> bool:
+        """Return whether the status for ``state`` stands for no other state."""
+        return [*self.statuses.values()].count(self.statuses[state]) == 1 or state in {"open", "done"}
+
+    def keeps_priority(self, priority: Priority | None) -> bool:
+        """Return whether the server's priority says as much."""
+        if priority is None or not self.priorities:
+            return priority is None
+        return self.priorities[priority] == priority
+
+
+class Mover(Protocol):
+    """The tasks of one server; everything happens in a transaction of it, and raises ``TaskError``."""
+
+    home: Home
+    path: Path | None
+    """the file of the store; None if it is in a database server"""
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """Open a transaction of the server."""
+
+    def origins(self, work: Any) -> Mapping[str, str]:  # noqa: ANN401 - the transaction of the server
+        """Return the ids of the tasks that were imported before, by their origins."""
+
+    def settle(self, work: Any, tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], list[str]]:  # noqa: ANN401
+        """Return the new ``tasks`` as the rules of the server allow them, in its order, and what was changed."""
+
+    def add(self, work: Any, arrivals: Sequence[Arrival], ids: Mapping[str, str]) -> list[str]:  # noqa: ANN401
+        """Add tasks, parents first, and return what could not be added as it was.
+
+        ``ids`` has those of tasks that are there already, by their ids in the source.
+        """
+
+    def tasks(self, work: Any) -> list[ForeignTask]:  # noqa: ANN401
+        """Return all tasks, parents first, each with its origin in ``rest`` if it has one."""
+
+
+def read_moment(text: str | None, latest: datetime) -> datetime | None:
+    """Return the moment that an ISO 8601 date or date-time names, at most ``latest``, or None for none."""
+    try:
+        return min(as_utc(datetime.fromisoformat(text)), latest) if text else None
+    except ValueError:
+        return None
