@@ -47,7 +47,7 @@ def test_invalid_bytes_stay_visible_and_are_reported_with_their_line(data: bytes
         ('{"a": 1, "a": 2}', {"a": 2}, ("a.json:1", "a: given more than once")),
         ('["\\ud800x"]', ["?x"], ("a.json:1", "lone surrogates")),
         ('{\n"a": }', None, ("a.json:2", "Expecting value at column 6")),
-        ("9" * 5000, None, ("a.json:1", "thousands of digits")),
+        ("9" * 5000, None, ("a.json:1", "or digits")),
         ("[" * 100_000, None, ("a.json:1", "brackets in brackets")),
     ],
 )

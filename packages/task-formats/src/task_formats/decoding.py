@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from task_formats.record import ForeignTask, SourceFile
 
-__all__ = ["as_text", "json_of", "moment", "parse_json", "text_of", "unique_ids"]
+__all__ = ["as_text", "check_depth", "json_of", "moment", "parse_json", "text_of", "unique_ids"]
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_MAX_DEPTH = 50
 _DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?:[ T](.+))?", re.ASCII)
 
 
@@ -57,12 +58,11 @@ def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Pro
 
     try:
         value: object = json.loads(text, object_pairs_hook=members, parse_constant=str, parse_float=_number)
+        check_depth(value)
     except json.JSONDecodeError as error:
         return None, [Problem(place(error.lineno), f"Not valid JSON: {error.msg} at column {error.colno}.")]
-    except (ValueError, RecursionError):  # a number of thousands of digits; brackets in brackets
-        return None, [
-            Problem(place(1), "Not readable JSON: too many brackets in brackets, or a number of thousands of digits.")
-        ]
+    except (ValueError, RecursionError):  # or a number of thousands of digits
+        return None, [Problem(place(1), "Not readable JSON: it has too many brackets in brackets, or digits.")]
     try:
         whole = json.dumps(value, ensure_ascii=False)
         whole.encode()
@@ -82,6 +82,16 @@ def json_of(file: SourceFile) -> tuple[object, list[Problem]]:
 def _number(text: str) -> float | str:
     value = float(text)
     return value if math.isfinite(value) else text
+
+
+def check_depth(value: object) -> None:
+    """Raise ``ValueError`` if ``value`` has too many lists and mappings in each other to be written as JSON safely."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        containers = (list(each.values()) if isinstance(each, dict) else each for each in level)
+        level = [each for members in containers if isinstance(members, list) for each in members]
+    if level:
+        raise ValueError(f"it has more than {_MAX_DEPTH} brackets in brackets")
 
 
 def as_text(value: object) -> str:

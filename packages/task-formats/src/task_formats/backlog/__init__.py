@@ -1,0 +1,9 @@
+"""Backlog.md: a folder with a configuration and one Markdown file for each task."""
+
+from task_formats.backlog.folders import find
+from task_formats.backlog.reader import read, signs
+from task_formats.backlog.writer import write
+
+__all__ = ["NAME", "find", "read", "signs", "write"]
+
+NAME = "backlog"

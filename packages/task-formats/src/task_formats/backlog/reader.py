@@ -1,0 +1,179 @@
+"""Reader of Backlog.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from task_formats.backlog.folders import CONFIGS, ROOT_CONFIG, kind_of
+from task_formats.backlog.front_matter import parse_mapping, split_front_matter
+from task_formats.backlog.sections import split_body
+from task_formats.decoding import text_of, unique_ids
+from task_formats.fields import STATES, Fields, normalize, one_line
+from task_formats.record import ForeignTask, Problem, Reading, SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from task_formats.record import State
+
+__all__ = ["read", "signs"]
+
+_LEFT_OUT: Final = {"milestones": "milestones", "docs": "documents", "decisions": "decisions"}
+
+
+class _Config(NamedTuple):
+    root: str = ""
+    """The folder that the paths of the tasks begin with."""
+    statuses: tuple[str, ...] = ()
+    is_sure: bool = False
+
+
+def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
+    """Return the signs that ``files`` are of Backlog.md."""
+    found: list[str] = []
+    if (config := _read_config(files, [])).is_sure:
+        found.append("a configuration with project_name and statuses")
+    tasks = (file for file in _markdown(files) if kind_of(file.name, config.root) not in _LEFT_OUT)
+    for file in tasks:
+        text, _ = text_of(file)
+        parts = split_front_matter(text, [])
+        if parts and {"id", "title", "status"} <= parts.values.keys():
+            found.append("front matter with id, title and status")
+            if file.name.rpartition("/")[2].lower().startswith(str(parts.values["id"]).lower()):
+                found.append("a file that is named for its id")
+            break
+    return tuple(found)
+
+
+def read(files: Sequence[SourceFile]) -> Reading:
+    """Read the tasks of ``files``: one file each.
+
+    The last status of the configuration is done. Tasks in ``completed`` are done and those in ``archive`` are done or
+    cancelled, whatever their status; those in ``drafts`` are deferred.
+    """
+    problems: list[Problem] = []
+    left_out: Counter[str] = Counter()
+    unknown: set[str] = set()
+    config = _read_config(files, problems)
+    tasks: list[ForeignTask] = []
+    for file in _markdown(files):
+        kind = kind_of(file.name, config.root)
+        if kind in _LEFT_OUT:
+            left_out[_LEFT_OUT[kind]] += 1
+        elif task := _read_task(file, kind, config.statuses, problems):
+            tasks.append(task)
+            if task.status and task.state == "open" and _state_of(task.status, config.statuses) is None:
+                unknown.add(task.status)
+    unique, repeated = unique_ids(tasks, str.casefold)
+    return Reading(_connect(unique), (*problems, *repeated), dict(left_out), unknown_statuses=frozenset(unknown))
+
+
+def _markdown(files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+    return (file for file in files if file.name.rpartition("/")[2] not in (*CONFIGS, ROOT_CONFIG))
+
+
+def _read_config(files: Sequence[SourceFile], problems: list[Problem]) -> _Config:
+    by_name = {file.name.rpartition("/")[2]: file for file in reversed(files)}
+    for name in (ROOT_CONFIG, *CONFIGS):
+        if file := by_name.get(name):
+            remarks: list[tuple[int, str]] = []
+            text, wrong = text_of(file)
+            values = parse_mapping(text, remarks) or {}
+            problems += wrong
+            problems += [Problem(f"{file.name}:{line}", words) for line, words in remarks]
+            fields = Fields(values, file.name, problems)
+            folder = fields.text("backlog_directory") or fields.text("backlogDirectory")
+            root = folder.strip("/") if name == ROOT_CONFIG else file.name.rpartition("/")[0]
+            return _Config(root, fields.names("statuses"), {"project_name", "statuses"} <= values.keys())
+    return _Config()
+
+
+def _read_task(file: SourceFile, kind: str, statuses: tuple[str, ...], problems: list[Problem]) -> ForeignTask | None:
+    """Read one file; None, with a problem, if it is not a task."""
+    text, wrong = text_of(file)
+    problems += wrong
+    remarks: list[tuple[int, str]] = []
+    parts = split_front_matter(text, remarks)
+    sections = split_body(parts.body, parts.body_line, remarks) if parts else None
+    problems += [Problem(f"{file.name}:{line}", words) for line, words in remarks]
+    if parts is None or sections is None:
+        return None
+    fields = Fields({name: _flat(value) for name, value in parts.values.items()}, file.name, problems)
+    stem = file.name.rpartition("/")[2].removesuffix(".md")
+    name, title = one_line(fields.text("id")), one_line(fields.text("title"))
+    if not name and not title:
+        fields.report("The front matter has neither an id nor a title: the file is not a task.")
+        return None
+    if not name:
+        name = stem.partition(" ")[0]
+        fields.report(f"There is no id; the file gives {name}.")
+    if not title:
+        title = one_line(stem.partition(" - ")[2].replace("-", " ")) or name
+        fields.report(f"There is no title; the file gives {title!r}.")
+    status = one_line(fields.text("status"))
+    state = _state_of(status, statuses) or "open"
+    if kind == "completed":
+        state = "done"
+    elif kind == "archive" and state != "done":
+        state = "cancelled"
+    elif kind == "drafts" and state == "open":
+        state = "deferred"
+    return ForeignTask(
+        name,
+        title,
+        sections.text,
+        state,
+        status,
+        fields.priority("priority"),
+        fields.names("labels"),
+        one_line(fields.text("parent_task_id")) or None,
+        fields.names("dependencies"),
+        fields.time("created_date"),
+        fields.time("updated_date"),
+        fields.time("completed_date"),
+        fields.time("due_date"),
+        tuple(sections.criteria),
+        tuple(sections.notes),
+        sections.result,
+        fields.rest() | sections.rest,
+        file.name,
+    )
+
+
+def _state_of(status: str, statuses: Sequence[str]) -> State | None:
+    """Return the state for a status, None for one that is not known; no status is open, and so is the first one."""
+    word = normalize(status)
+    known = STATES.get(word)
+    if statuses and word == normalize(statuses[-1]):
+        return "cancelled" if known == "cancelled" else "done"
+    if known is None and word in ("", *(normalize(each) for each in statuses[:1])):
+        return "open"
+    return known
+
+
+def _flat(value: object) -> object:
+    """Return a list of plain names as one text with commas."""
+    if isinstance(value, list) and all(isinstance(each, str) and "," not in each for each in value):
+        return ", ".join(filter(None, map(one_line, value)))
+    return value
+
+
+def _connect(tasks: Sequence[ForeignTask]) -> tuple[ForeignTask, ...]:
+    """Return the tasks with the ids of others as these write them; ids are compared without case and without prefix."""
+    known: dict[str, str] = {}
+    for task in tasks:
+        known.setdefault(task.id.casefold(), task.id)
+    for task in tasks:
+        known.setdefault(task.id.rpartition("-")[2].casefold(), task.id)
+
+    def find(name: str) -> str:
+        return known.get(name.casefold(), name)
+
+    connected: list[ForeignTask] = []
+    for task in tasks:
+        parent = task.parent or ("." in task.id and known.get(task.id.rpartition(".")[0].casefold()))
+        dependencies = tuple(dict.fromkeys(map(find, task.dependencies)))
+        connected.append(replace(task, parent=find(parent) if parent else None, dependencies=dependencies))
+    return tuple(connected)

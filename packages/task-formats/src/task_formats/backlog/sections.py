@@ -1,0 +1,132 @@
+"""Sections of a Backlog.md file: headings, with the text below them between markers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from task_formats.fields import join_items, split_items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from task_formats.backlog.front_matter import Remarks
+
+__all__ = ["COMMENTS", "DEFINITION_OF_DONE", "PLAN", "Sections", "compose_body", "split_body"]
+
+PLAN: Final = "**Implementation Plan**\n\n"
+"""The beginning of a note that is the plan of its task."""
+
+COMMENTS: Final = "Comments"
+DEFINITION_OF_DONE: Final = "Definition of Done"
+_TEXT, _CRITERIA, _PLAN, _NOTES, _RESULT = "text", "criteria", "plan", "notes", "result"
+_KINDS: Final = {
+    "description": _TEXT,
+    "acceptance criteria": _CRITERIA,
+    "acceptance criteria (optional)": _CRITERIA,
+    "implementation plan": _PLAN,
+    "implementation notes": _NOTES,
+    "final summary": _RESULT,
+    "definition of done": DEFINITION_OF_DONE,
+    "comments": COMMENTS,
+}
+_HEADING = re.compile(r"\n##[ \t]+(.+)")
+_BEGIN = re.compile(r"\s*\n<!-- ((?:SECTION:)?[A-Z_]+):BEGIN -->[ \t]*\n?")
+_END = re.compile(r"<!-- ((?:SECTION:)?[A-Z_]+):END -->")
+_FENCE = re.compile(r"^(```+|~~~+).*?^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
+_NUMBER = re.compile(r"(\[x\] )?#\d+ ")
+
+
+@dataclass(slots=True)
+class Sections:
+    """The parts of a body."""
+
+    text: str = ""
+    """The description, and every section of the author's own, in their order."""
+    criteria: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+    result: str = ""
+    rest: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def split_body(body: str, line: int, remarks: Remarks) -> Sections:
+    """Split ``body``, which begins on ``line`` of its file, into its parts."""
+    sections = Sections()
+    texts: list[str] = []
+    results: list[str] = []
+    for kind, content in _split(body, line, remarks):
+        content = _trim(content)  # noqa: PLW2901
+        if kind == _CRITERIA:
+            items, others = split_items(content)
+            sections.criteria += [_NUMBER.sub(r"\1", item, count=1) if _NUMBER.match(item) else item for item in items]
+            content = f"## Acceptance Criteria\n\n{others}" if others else ""  # noqa: PLW2901
+        if not content:
+            continue
+        if kind in (_TEXT, _CRITERIA):
+            texts.append(content)
+        elif kind == _RESULT:
+            results.append(content)
+        elif kind in (_PLAN, _NOTES):
+            sections.notes.append(PLAN + content if kind == _PLAN else content)
+        else:
+            sections.rest[kind] = f"{sections.rest[kind]}\n\n{content}" if kind in sections.rest else content
+    sections.text = "\n\n".join(texts)
+    sections.result = "\n\n".join(results)
+    return sections
+
+
+def compose_body(sections: Sections) -> str:
+    """Return the body for ``sections``, which ``split_body`` reads."""
+    plan = next((note for note in sections.notes if note.startswith(PLAN)), "")
+    notes = [note for note in sections.notes if note != plan]
+    blocks = [
+        _mark("Description", "SECTION:DESCRIPTION", sections.text),
+        _mark("Acceptance Criteria", "AC", join_items(filter(None, sections.criteria), "#{} "), "\n"),
+        _mark(DEFINITION_OF_DONE, "DOD", sections.rest.get(DEFINITION_OF_DONE, ""), "\n"),
+        _mark("Implementation Plan", "SECTION:PLAN", plan.removeprefix(PLAN)),
+        _mark("Implementation Notes", "SECTION:NOTES", "\n\n".join(notes)),
+        _mark(COMMENTS, "COMMENTS", sections.rest.get(COMMENTS, ""), "\n"),
+        _mark("Final Summary", "SECTION:FINAL_SUMMARY", sections.result),
+    ]
+    return "".join(f"\n{block}" for block in blocks if block)
+
+
+def _split(body: str, line: int, remarks: Remarks) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the content of each section; what is under other headings is text."""
+    body = f"\n{body}"
+    fences = [match.span() for match in _FENCE.finditer(body)] if "```" in body or "~~~" in body else []
+    headings = [
+        match for match in _HEADING.finditer(body) if not any(start <= match.start() < end for start, end in fences)
+    ]
+    done = 0
+    for number, heading in enumerate(headings):
+        kind = _KINDS.get(heading[1].strip().lower())
+        if kind is None or heading.start() < done:
+            continue
+        begin = _BEGIN.match(body, heading.end())
+        if kind == COMMENTS and not begin:
+            continue
+        yield _TEXT, body[done : heading.start()]
+        start = begin.end() if begin else heading.end()
+        end = body.find(f"<!-- {begin[1]}:END -->", start) if begin else -1
+        if end < 0:
+            done = end = headings[number + 1].start() if number + 1 < len(headings) else len(body)
+            if begin:
+                at = line + body.count("\n", 0, heading.start())
+                remarks.append((at, f"{heading[1].strip()} has no end marker; it is read up to the next heading."))
+        else:
+            done = body.index("-->", end) + 3
+        yield kind, body[start:end]
+    yield _TEXT, body[done:]
+
+
+def _trim(text: str) -> str:
+    """Return ``text`` without blank lines around it."""
+    return re.sub(r"\A(?:[ \t]*\n)+", "", text).rstrip()
+
+
+def _mark(title: str, marker: str, content: str, between: str = "\n\n") -> str:
+    """Return a section, or nothing if it is empty; an end marker in its content is taken apart."""
+    content = _END.sub(r"<!--\1:END-->", _trim(content))
+    return f"## {title}{between}<!-- {marker}:BEGIN -->\n{content}\n<!-- {marker}:END -->\n" if content else ""

@@ -1,0 +1,148 @@
+"""Writer of Backlog.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+from task_formats.backlog.reader import read
+from task_formats.backlog.sections import COMMENTS, DEFINITION_OF_DONE, Sections, compose_body
+from task_formats.decoding import moment
+from task_formats.fields import STATES, normalize, one_line
+from task_formats.record import SourceFile, Writing
+from task_formats.round_trip import find_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from task_formats.record import ForeignTask, State
+
+__all__ = ["write"]
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_WORDS: Final[Mapping[State, str]] = {
+    "open": "To Do",
+    "active": "In Progress",
+    "blocked": "Blocked",
+    "deferred": "Deferred",
+    "review": "Review",
+    "done": "Done",
+    "cancelled": "Cancelled",
+}
+_LISTS: Final = ("assignee", "references", "documentation", "modified_files", "subtasks")
+_ID = re.compile(r"([A-Za-z]+)-\d+(?:\.\d+)*")
+
+
+def write(tasks: Sequence[ForeignTask]) -> Writing:
+    """Return the files of a folder of Backlog.md: the configuration, and one file for each task.
+
+    Cancelled tasks go to ``archive/tasks``; finished ones whose status is not one of those that are done to
+    ``completed``.
+    """
+    prefix = _choose_prefix(tasks)
+    names: set[str] = set()
+    statuses: dict[str, State] = {_WORDS["open"]: "open", _WORDS["active"]: "active"}
+    files: list[SourceFile] = []
+    for task in tasks:
+        folder, status = _choose_status(task)
+        if folder == "tasks":
+            statuses.setdefault(status, task.state)
+        name = f"{folder}/{_name_file(task, prefix, names)}"
+        files.append(SourceFile(name, _write_task(task, status).encode()))
+    files.insert(0, SourceFile("config.yml", _write_config(statuses, prefix).encode()))
+    return Writing(tuple(files), tuple(find_differences(tasks, read(files).tasks)))
+
+
+def _choose_prefix(tasks: Sequence[ForeignTask]) -> str:
+    """Return the prefix that all ids have, as Backlog.md writes it, else ``task``."""
+    prefixes = {match[1].lower() if (match := _ID.fullmatch(task.id)) else "" for task in tasks}
+    return prefixes.pop() or "task" if len(prefixes) == 1 else "task"
+
+
+def _choose_status(task: ForeignTask) -> tuple[str, str]:
+    """Return the folder and the status that are read as the state of ``task``."""
+    status = one_line(task.status) or _WORDS[task.state]
+    state = STATES.get(normalize(status))
+    if task.state == "cancelled":
+        return "archive/tasks", _WORDS["cancelled"] if state == "done" else status
+    if state == task.state or (state is None and task.state == "open"):
+        return "tasks", status
+    return ("completed", status) if task.state == "done" else ("tasks", _WORDS[task.state])
+
+
+def _name_file(task: ForeignTask, prefix: str, names: set[str]) -> str:
+    """Return a name that Backlog.md finds, that every system accepts and that is not in ``names``, which gets it."""
+    start = task.id if task.id.lower().startswith(f"{prefix}-") else f"{prefix}-{task.id}"
+    words = (re.sub(r"[^\w.]+", "-", text).strip("-.")[:60] for text in (start, task.title))
+    stem = " - ".join(filter(None, words))
+    name, number = stem, 2
+    while name.casefold() in names:
+        name, number = f"{stem}-{number}", number + 1
+    names.add(name.casefold())
+    return f"{name}.md"
+
+
+def _write_config(statuses: Mapping[str, State], prefix: str) -> str:
+    order = [*_WORDS]
+    words = sorted(statuses, key=lambda status: order.index(statuses[status]))
+    words = [word for word in words if word != _WORDS["done"]] + [_WORDS["done"]]
+    values = {
+        "project_name": "Exported tasks",
+        "default_status": _WORDS["open"],
+        "statuses": words,
+        "labels": [],
+        "date_format": "yyyy-mm-dd",
+        "task_prefix": prefix,
+    }
+    return "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
+
+
+def _write_task(task: ForeignTask, status: str) -> str:
+    front: dict[str, object] = {
+        "id": task.id,
+        "title": one_line(task.title),
+        "status": status,
+        "assignee": [],
+        "created_date": task.created and _write_time(task.created),
+        "updated_date": task.updated and _write_time(task.updated),
+        "completed_date": task.closed and _write_time(task.closed),
+        "due_date": task.due and _write_time(task.due),
+        "labels": [*task.labels],
+        "dependencies": [*task.dependencies],
+        "parent_task_id": task.parent,
+        "priority": task.priority,
+    }
+    front = {name: value for name, value in front.items() if value is not None}
+    sections = Sections(task.text, [*task.criteria], [*task.notes], task.result)
+    for name, value in task.rest.items():
+        if name in (COMMENTS, DEFINITION_OF_DONE):
+            sections.rest[name] = value
+        elif not front.get(name):
+            front[name] = _restore(name, value)
+    options = {"sort_keys": False, "allow_unicode": True, "width": 1_000_000}
+    return f"---\n{yaml.dump(front, Dumper=_DUMPER, **options)}---\n{compose_body(sections)}"
+
+
+def _write_time(time: str) -> str:
+    """Return a time in UTC as Backlog.md writes it, with seconds if it has any."""
+    if not moment(time) or "T" not in time:
+        return time
+    try:
+        value = datetime.fromisoformat(time).astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        return time
+    return value.isoformat(" ", "minutes" if not value.second and not value.microsecond else "auto")
+
+
+def _restore(name: str, value: str) -> object:
+    """Return the structure that the reader made ``value`` of."""
+    if value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value.split(", ") if name in _LISTS else value

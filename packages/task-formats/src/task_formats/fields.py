@@ -1,0 +1,143 @@
+"""Fields of foreign tasks: typed access that keeps what it does not understand, states, priorities and criteria."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from task_formats.decoding import as_text, moment
+from task_formats.record import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from task_formats.record import Priority, State
+
+__all__ = ["PRIORITIES", "STATES", "Fields", "join_items", "normalize", "one_line", "split_items"]
+
+STATES: Final[Mapping[str, State]] = {
+    **dict.fromkeys(("to do", "todo", "open", "pending", "new", "backlog", "ready", "pinned"), "open"),
+    **dict.fromkeys(("in progress", "doing", "started", "active", "hooked", "wip", "running"), "active"),
+    **dict.fromkeys(("blocked", "waiting", "on hold"), "blocked"),
+    **dict.fromkeys(("deferred", "draft", "later", "postponed", "parked"), "deferred"),
+    **dict.fromkeys(("review", "in review", "needs review", "awaiting review"), "review"),
+    **dict.fromkeys(("done", "completed", "complete", "closed", "finished", "resolved", "archived"), "done"),
+    **dict.fromkeys(("cancelled", "canceled", "skipped", "wont do", "wontfix", "abandoned"), "cancelled"),
+}
+"""States by the words that trackers have for them, in the form of ``normalize``."""
+
+PRIORITIES: Final[Mapping[str, Priority]] = {
+    **dict.fromkeys(("critical", "urgent", "highest", "p0", "0"), "critical"),
+    **dict.fromkeys(("high", "p1", "1"), "high"),
+    **dict.fromkeys(("medium", "normal", "p2", "2"), "medium"),
+    **dict.fromkeys(("low", "lowest", "p3", "3"), "low"),
+}
+"""Priorities by the words and numbers for them, in the form of ``normalize``."""
+
+_ITEM = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+(?:\[([ xX]?)\][ \t]+)?(?=\S)")
+
+
+def normalize(word: str) -> str:
+    """Return ``word`` in lower case, with single blanks for ``-`` and ``_`` and without apostrophes."""
+    return " ".join(re.sub(r"[-_\s]+", " ", word.casefold()).replace("'", "").split())
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` on one line."""
+    return " ".join(text.split())
+
+
+class Fields:
+    """Fields of one task, taken one by one; ``rest`` returns those that nobody took.
+
+    Args:
+        values: The fields by name.
+        place: The place that problems name.
+        problems: The list that gets the problems.
+    """
+
+    def __init__(self, values: Mapping[str, object], place: str, problems: list[Problem]) -> None:
+        self._values = dict(values)
+        self._place = place
+        self._problems = problems
+
+    def get(self, name: str) -> object:
+        """Return the value of a field and leave it; None if it is absent."""
+        return self._values.get(name)
+
+    def take(self, name: str) -> object:
+        """Take the value of a field; None if it is absent."""
+        return self._values.pop(name, None)
+
+    def text(self, name: str) -> str:
+        """Take the text of a field: blank if it is absent or null, JSON if it is a structure."""
+        value = self.take(name)
+        return "" if value is None else as_text(value).strip()
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Take a list of names, also one that is written as text with commas; each name once."""
+        value = self.take(name)
+        values = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+        names = (one_line(as_text(each)) for each in values if each is not None)
+        return tuple(dict.fromkeys(each for each in names if each))
+
+    def time(self, name: str) -> str | None:
+        """Take a time as ISO 8601; one that is not readable stays in ``rest``, with a problem."""
+        value = self.get(name)
+        if value in (None, ""):
+            return None
+        if iso := moment(as_text(value)):
+            self.take(name)
+            return iso
+        self.report(f"{name}: {as_text(value)[:80]!r} is not a date; it is kept as text.")
+        return None
+
+    def priority(self, name: str) -> Priority | None:
+        """Take a priority; one that is not known stays in ``rest``."""
+        priority = PRIORITIES.get(normalize(as_text(self.get(name))))
+        if priority:
+            self.take(name)
+        return priority
+
+    def report(self, text: str) -> None:
+        """Add a problem of this task."""
+        self._problems.append(Problem(self._place, text))
+
+    def rest(self) -> dict[str, str]:
+        """Return the fields that nobody took and that are not empty, as text."""
+        return {
+            name: text
+            for name, value in self._values.items()
+            if value not in (None, "", [], {}) and (text := as_text(value).strip())
+        }
+
+
+def split_items(text: str) -> tuple[list[str], str]:
+    """Split a Markdown list into its items and the text that belongs to none.
+
+    A ticked item begins with ``[x] ``; the lines below an item that are indented are part of it.
+    """
+    items: list[list[str]] = []
+    others: list[str] = []
+    target = others
+    for line in text.split("\n"):
+        if match := _ITEM.match(line):
+            ticked = "[x] " if (match[1] or "").lower() == "x" else ""
+            target = [ticked + line[match.end() :]]
+            items.append(target)
+        elif not line.strip() or line[0] in " \t":
+            target.append(line if target is others else line.removeprefix("  "))
+        else:
+            target = others
+            target.append(line)
+    return ["\n".join(lines).rstrip() for lines in items], "\n".join(others).strip("\n").rstrip()
+
+
+def join_items(items: Iterable[str], prefix: str = "") -> str:
+    """Return a Markdown list of boxes, the reverse of ``split_items``; ``prefix`` may have the number of the item."""
+    lines: list[str] = []
+    for number, item in enumerate(items, 1):
+        box, text = ("[x]", item.removeprefix("[x] ")) if item.startswith("[x] ") else ("[ ]", item)
+        first, *others = text.split("\n")
+        lines += [f"- {box} {prefix.format(number)}{first}", *(f"  {line}".rstrip() for line in others)]
+    return "\n".join(lines)

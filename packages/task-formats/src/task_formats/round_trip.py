@@ -1,0 +1,52 @@
+"""Comparison of tasks with the files written for them, which says what a format cannot hold (MV-6)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from task_formats.decoding import moment
+from task_formats.record import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from task_formats.record import ForeignTask
+
+__all__ = ["find_differences"]
+
+_FIELDS: Final = (
+    *("title", "text", "state", "status", "priority", "labels", "parent", "dependencies"),
+    *("created", "updated", "closed", "due", "criteria", "notes", "result"),
+)
+
+_TIMES: Final = {"created", "updated", "closed", "due"}
+
+
+def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) -> Iterator[Problem]:
+    """Yield a problem for each field of ``tasks`` that ``back``, read from the files for them, does not have.
+
+    A field that is blank loses nothing, whatever it comes back as.
+    """
+    found = {task.id: task for task in back}
+    for task in tasks:
+        other = found.get(task.id)
+        if other is None:
+            yield Problem(task.id, "The task cannot be written.")
+            continue
+        for name in _FIELDS:
+            value, held = getattr(task, name), getattr(other, name)
+            if value and value != held and not (name in _TIMES and held and _instant(value) == _instant(held)):
+                yield Problem(task.id, f"{name}: {_short(value)} is written as {_short(held)}.")
+        for name, value in task.rest.items():
+            if value.strip() and other.rest.get(name) != value:
+                yield Problem(task.id, f"{name}: {_short(value)} has no field of its own.")
+
+
+def _instant(time: str) -> datetime | None:
+    return datetime.fromisoformat(time) if moment(time) else None
+
+
+def _short(value: object) -> str:
+    text = "nothing" if value in (None, "", ()) else repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
