@@ -1,0 +1,207 @@
+"""The readers of JSON: Claude Code, GitHub, Task Master (MV-7, MV-8)."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from task_formats.formats import FORMATS, Unreadable, load, recognise
+from task_formats.record import ForeignTask, Reading, SourceFile
+
+CLAUDE = {
+    "id": "1",
+    "subject": "Paint the fence",
+    "description": "Two coats",
+    "activeForm": "Painting the fence",
+    "owner": "me",
+    "status": "in_progress",
+    "blocks": ["3"],
+    "blockedBy": ["2"],
+}
+TODO = {"content": "Buy paint", "status": "completed", "activeForm": "Buying paint"}
+ISSUE = {
+    "number": 7,
+    "title": "The door sticks",
+    "body": "It sticks.",
+    "state": "CLOSED",
+    "stateReason": "NOT_PLANNED",
+    "labels": [{"name": "bug"}, {"name": "priority: high"}],
+    "assignees": [{"login": "somebody"}],
+    "author": {"login": "other"},
+    "milestone": {"title": "spring"},
+    "comments": [{"author": {"login": "a"}, "createdAt": "2026-01-01T00:00:00Z", "body": "Yes."}],
+    "parent": {"number": 3},
+    "blockedBy": {"nodes": [{"number": 5}]},
+    "subIssues": [{"number": 9}],
+    "createdAt": "2026-01-02T03:04:05Z",
+    "url": "https://github.example/x/y/issues/7",
+}
+MASTER = {
+    "id": 1,
+    "title": "Build the shed",
+    "description": "Of wood",
+    "details": "First the floor",
+    "testStrategy": "It stands",
+    "status": "in-progress",
+    "priority": "high",
+    "dependencies": [],
+    "subtasks": [
+        {"id": 1, "title": "Floor", "status": "done", "dependencies": []},
+        {"id": 2, "title": "Walls", "status": "P0", "dependencies": [1, "2", 3], "parentTaskId": 1},
+    ],
+}
+
+
+def files(*values: object, name: str = "tasks.json") -> list[SourceFile]:
+    return [SourceFile(name, json.dumps(value).encode()) for value in values]
+
+
+def read(name: str, *values: object) -> Reading:
+    return FORMATS[name].read(files(*values))
+
+
+@pytest.mark.requirement("MV-7")
+def test_a_task_of_claude_code_keeps_its_text_status_and_what_it_waits_for() -> None:
+    found = FORMATS["claude-tasks"].read(files(CLAUDE, name="1.json"))
+    rest = {"activeForm": "Painting the fence", "owner": "me"}
+    assert found.tasks == (
+        ForeignTask(
+            "1",
+            "Paint the fence",
+            "Two coats",
+            "active",
+            "in_progress",
+            dependencies=("2",),
+            rest=rest,
+            place="1.json",
+        ),
+    )
+
+
+@pytest.mark.requirement("MV-8")
+def test_older_todos_of_claude_code_are_numbered_and_nothing_else_is_lost() -> None:
+    found = read("claude-tasks", [TODO, {"status": "odd"}, 5])
+    assert [(task.id, task.title, task.state) for task in found.tasks] == [
+        ("1", "Buy paint", "done"),
+        ("2", "2", "open"),
+    ]
+    assert found.unknown_statuses == {"odd"}
+    assert [problem.place for problem in found.problems] == ["tasks.json:2", "tasks.json:3"]
+
+
+@pytest.mark.requirement("MV-7")
+def test_an_issue_keeps_people_comments_and_relations() -> None:
+    (task,) = read("github", [ISSUE]).tasks
+    assert (task.id, task.title, task.text, task.state) == ("7", "The door sticks", "It sticks.", "cancelled")
+    assert (task.parent, task.dependencies, task.priority) == ("3", ("5",), "high")
+    assert task.labels == ("bug", "priority: high")
+    assert {name: task.rest[name] for name in ("assignees", "author", "milestone", "subIssues")} == {
+        "assignees": "somebody",
+        "author": "other",
+        "milestone": "spring",
+        "subIssues": "9",
+    }
+    assert task.rest["comments"] == "a 2026-01-01T00:00:00Z\nYes."
+
+
+@pytest.mark.requirement("MV-8")
+@pytest.mark.parametrize(
+    ("issues", "words"),
+    [
+        ([{"number": n, "title": "t", "state": "CLOSED"} for n in range(30)], ["30 issues"]),
+        ([{"number": 1, "title": "t", "state": "OPEN"}], ["No issue is closed"]),
+        ([{"number": 1, "title": "t", "state": "CLOSED"}], []),
+    ],
+)
+def test_a_list_of_issues_that_may_be_a_part_is_reported(issues: list[object], words: list[str]) -> None:
+    warnings = read("github", issues).warnings
+    assert len(warnings) == len(words)
+    assert all(word in text for word, text in zip(words, warnings, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [
+        ({"tasks": [MASTER]}, ["1", "1.1", "1.2"]),
+        ({"master": {"tasks": [MASTER], "metadata": {}}}, ["1", "1.1", "1.2"]),
+        ({"master": [MASTER]}, ["1", "1.1", "1.2"]),
+        (
+            {"a": {"tasks": [MASTER]}, "b": {"tasks": [{"id": "HAM-1", "title": "x"}]}},
+            ["a:1", "a:1.1", "a:1.2", "b:HAM-1"],
+        ),
+    ],
+)
+@pytest.mark.requirement("MV-8")
+def test_task_master_is_read_with_tags_and_without(value: object, ids: list[str]) -> None:
+    found = read("taskmaster", value)
+    assert [task.id for task in found.tasks] == ids
+    assert not found.problems
+
+
+@pytest.mark.requirement("MV-7")
+def test_a_task_of_task_master_keeps_its_fields_and_a_dependency_on_a_sibling() -> None:
+    task, _, walls = read("taskmaster", {"tasks": [MASTER]}).tasks
+    assert (task.notes, task.criteria, task.priority, task.state) == (
+        ("First the floor",),
+        ("It stands",),
+        "high",
+        "active",
+    )
+    assert (walls.parent, walls.dependencies, walls.state) == ("1", ("1.1", "1.2", "3"), "open")
+
+
+@pytest.mark.requirement("MV-8")
+@pytest.mark.parametrize("name", ["claude-tasks", "github", "taskmaster"])
+@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"7", b"\xff\xfe{", b'{"tasks": 3}', b'{"a": {"tasks": 1}}'])
+def test_what_is_no_list_of_tasks_is_named(name: str, data: bytes) -> None:
+    found = FORMATS[name].read([SourceFile("x.json", data)])
+    assert found.problems
+    assert all(problem.place.startswith("x.json") for problem in found.problems)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*CLAUDE, *ISSUE, *MASTER]), inner),
+    max_leaves=12,
+)
+
+
+@pytest.mark.requirement("MV-8")
+@given(JSON, st.sampled_from(["claude-tasks", "github", "taskmaster"]))
+def test_no_json_stops_a_reader(value: object, name: str) -> None:
+    found = read(name, {"tasks": value} if name == "taskmaster" else value)
+    assert all(task.id and task.title for task in found.tasks)
+    assert len({task.id for task in found.tasks}) == len(found.tasks)
+
+
+@pytest.mark.requirement("MV-1")
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("claude-tasks", "1.json", CLAUDE),
+        ("claude-tasks", "todos.json", [TODO]),
+        ("github", "issues.json", [ISSUE]),
+        ("taskmaster", ".taskmaster/tasks/tasks.json", {"master": {"tasks": [MASTER]}}),
+    ],
+)
+def test_a_format_is_recognised_by_two_signs(name: str, path: str, value: object, tmp_path: Path) -> None:
+    place = tmp_path / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(value), "utf-8")
+    found, signs = recognise(place if name == "github" else tmp_path)
+    assert (found, len(signs) >= 2) == (name, True)
+
+
+@pytest.mark.requirement("MV-1")
+def test_what_is_not_sure_is_not_guessed(tmp_path: Path) -> None:
+    place = tmp_path / "tasks.json"
+    place.write_text('[{"title": "a"}]', "utf-8")
+    with pytest.raises(Unreadable, match="choose with --from"):
+        recognise(place)
+    for broken in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(Unreadable):
+            load("github", broken)
+    with pytest.raises(Unreadable, match="does not exist"):
+        recognise(tmp_path / "nothing")
