@@ -1,0 +1,117 @@
+"""Files of todo.txt: one task a line (https://github.com/todotxt/todo.txt)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from task_formats.decoding import moment, text_of
+from task_formats.fields import one_line
+from task_formats.line_ids import LineIds
+from task_formats.record import ForeignTask, Reading, SourceFile, Writing
+from task_formats.round_trip import find_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from task_formats.record import Priority
+
+__all__ = ["NAME", "find", "read", "signs", "write"]
+
+NAME: Final = "todo-txt"
+
+_DATE = r"\d{4}-\d\d-\d\d"
+_LINE: Final = re.compile(rf"(?:(x) (?:({_DATE}) )?|\(([A-Z])\) )?(?:({_DATE}) )?(.+)")
+_KEY: Final = re.compile(r"([A-Za-z][\w-]*):([^\s/:][^\s]*)")
+_MARKS: Final = re.compile(rf"(?:x |\([A-Z]\) |{_DATE} )|.*(?:^| )[+@]\w")
+_PRIORITIES: Final[dict[str, Priority]] = {"A": "critical", "B": "high", "C": "medium", "D": "low"}
+_LETTERS: Final = {name: letter for letter, name in _PRIORITIES.items()}
+
+
+def find(path: Path) -> list[Path]:
+    """Return the file, or ``todo.txt`` and ``done.txt`` of a folder."""
+    if path.is_file():
+        return [path]
+    return [place for name in ("todo.txt", "done.txt") if (place := path / name).is_file()]
+
+
+def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
+    """Return what shows a file of todo.txt."""
+    lines = [line for file in files for line in text_of(file)[0].split("\n") if line.strip()]
+    marked = sum(bool(_MARKS.match(line)) for line in lines)
+    names = {PurePosixPath(file.name).name.lower() for file in files}
+    found = {
+        "the name todo.txt or done.txt": bool(names & {"todo.txt", "done.txt"}),
+        "a date, a priority, +project or @context in most lines": marked * 2 > len(lines),
+        "no Markdown bullets": bool(lines) and not any(line.lstrip().startswith(("- ", "* ")) for line in lines),
+    }
+    return tuple(name for name, holds in found.items() if holds) if marked * 2 > len(lines) else ()
+
+
+def read(files: Sequence[SourceFile]) -> Reading:
+    """Read the files; no input raises an error."""
+    problems = [problem for file in files for problem in text_of(file)[1]]
+    ids = LineIds()
+    return Reading(tuple(task for file in files for task in _lines(file, ids)), tuple(problems))
+
+
+def _lines(file: SourceFile, ids: LineIds) -> Iterator[ForeignTask]:
+    for number, line in enumerate(text_of(file)[0].split("\n"), 1):
+        if line.strip():
+            yield _task(line.strip(), f"{file.name}:{number}", ids)
+
+
+def _task(line: str, place: str, ids: LineIds) -> ForeignTask:
+    match = _LINE.fullmatch(line)
+    done, ended, letter, created, text = match.groups() if match else (None, None, None, None, line)
+    words = text.split()
+    rest: dict[str, str] = {}
+    values: dict[str, str] = {}
+    kept: list[str] = []
+    for word in words:
+        found = _KEY.fullmatch(word)
+        if found and found[1] in {"due", "pri", "id"} and found[1] not in values:
+            values[found[1]] = found[2]
+        elif found and found[1] not in rest:
+            rest[found[1]] = found[2]
+        elif not re.fullmatch(r"[+@]\S+", word):
+            kept.append(word)
+    due = moment(values.get("due", ""))
+    rest |= {"due": values["due"]} if "due" in values and due is None else {}
+    letter = letter or (values.get("pri", "") if len(values.get("pri", "")) == 1 else "")
+    rest |= {"priority": letter} if letter and letter not in _PRIORITIES else {}
+    title = " ".join(kept) or text
+    return ForeignTask(
+        id=values.get("id") or ids.name(title),
+        title=title,
+        state="done" if done else "open",
+        priority=_PRIORITIES.get(letter or ""),
+        labels=tuple(dict.fromkeys(word for word in words if re.fullmatch(r"[+@]\S+", word))),
+        created=created,
+        closed=ended,
+        due=due,
+        rest=rest,
+        place=place,
+    )
+
+
+def write(tasks: Sequence[ForeignTask]) -> Writing:
+    """Return one file with a line for each task, which has its id as ``id:ID``."""
+    text = "".join(f"{_line(task)}\n" for task in tasks)
+    file = SourceFile("", text.encode())
+    return Writing((file,), tuple(find_differences(tasks, read([file]).tasks)))
+
+
+def _line(task: ForeignTask) -> str:
+    is_done = task.state in {"done", "cancelled"}
+    letter = _LETTERS.get(task.priority or "", "")
+    created, closed, due = ((text or "")[:10] for text in (task.created, task.closed, task.due))
+    parts = ["x", closed] if is_done else [f"({letter})" if letter else ""]
+    parts += [created if created and (closed or not is_done) else "", one_line(task.title)]
+    parts += [label if re.fullmatch(r"[+@]\S+", label) else f"@{'_'.join(label.split())}" for label in task.labels]
+    parts += [f"pri:{letter}" if letter and is_done else "", f"due:{due}" if due else ""]
+    parts += [f"{name}:{value}" for name, value in task.rest.items() if _KEY.fullmatch(f"{name}:{value}")]
+    parts += [f"id:{task.id}" if _KEY.fullmatch(f"id:{task.id}") else ""]
+    return " ".join(filter(None, parts))
