@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import io
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from typing_extensions import override
 
 from task_core.cli.settings import StoreServerSettings
 
-__all__ = ["Ended", "NotesSettings", "command_line"]
+__all__ = ["Command", "Ended", "NotesSettings", "Terminal", "command_line", "fields"]
 
 
 class Ended(NamedTuple):
@@ -25,6 +26,23 @@ class Ended(NamedTuple):
     code: int
     out: str
     err: str
+
+
+Command = Callable[..., Ended]
+"""Carries out a command of a server; see the fixture ``command``."""
+
+
+class Terminal(io.StringIO):
+    """A terminal at which somebody has typed something."""
+
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+def fields(shown: str) -> dict[str, str]:
+    """Return the fields of the task that was printed last."""
+    return dict(line.split("\t", 1) for line in shown.splitlines())
 
 
 class NotesSettings(StoreServerSettings):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from task_core.cli.main import run
-from task_core.cli.program import Program
-from tests.core.command_line import Ended, command_line
+from tests.core.command_line import Command, Ended, fields
 from tests.servers import SERVERS, ServerRecord
 
 pytestmark = pytest.mark.requirement("AG-18")
@@ -27,38 +24,6 @@ COMMANDS = {
     "tasks-v1": "add start done cancel edit",
     "taskmaster": "add start done cancel note edit move rm",
 }
-
-Command = Callable[..., Ended]
-
-
-class Terminal(io.StringIO):
-    @override
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run a command of a server on its list in a folder."""
-
-    def run_command(
-        record: ServerRecord, *words: str, piped: str | io.StringIO | None = None, is_in_memory: bool = False
-    ) -> Ended:
-        with monkeypatch.context() as patch, command_line():
-            for name, value in ({"TASK_STORE": "memory:"} if is_in_memory else record.environment(tmp_path)).items():
-                patch.setenv(name, str(value))
-            patch.setattr(sys, "stdin", io.StringIO(piped) if isinstance(piped, str) else piped or Terminal())
-            with pytest.raises(SystemExit) as ended:
-                run(Program.of(record.package), words)
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, *capsys.readouterr())
-
-    return run_command
-
-
-def fields(shown: str) -> dict[str, str]:
-    """Return the fields of the task that was printed last."""
-    return dict(line.split("\t", 1) for line in shown.splitlines())
 
 
 def add(command: Command, record: ServerRecord, text: str = "Paint", *words: str) -> str:

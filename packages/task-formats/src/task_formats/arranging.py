@@ -40,13 +40,13 @@ def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], dict[str, 
 
 def give_ids_back(tasks: Sequence[ForeignTask], name: str) -> list[ForeignTask]:
     """Return the tasks with the ids that those with an origin in the format ``name`` had there, where they are free."""
-    origins = {task.id: task.rest.get("origin", "").partition(":") for task in tasks}
     taken = {task.id for task in tasks}
-    ids = {
-        task_id: old
-        for task_id, (format_name, _, old) in origins.items()
-        if format_name == name and old and (old not in taken or old == task_id)
-    }
+    ids: dict[str, str] = {}
+    for task in tasks:
+        own, _, old = task.rest.get("origin", "").partition(":")
+        if own == name and old and old not in taken:
+            ids[task.id] = old
+            taken.add(old)
     return [
         replace(
             task,
