@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from task_formats.record import Priority, State
 
-__all__ = ["PRIORITIES", "STATES", "Fields", "join_items", "normalize", "one_line", "split_items"]
+__all__ = ["PRIORITIES", "STATES", "Fields", "join_items", "normalize", "one_line", "split_criteria", "split_items"]
 
 STATES: Final[Mapping[str, State]] = {
     **dict.fromkeys(("to do", "todo", "open", "pending", "new", "backlog", "ready", "pinned"), "open"),
@@ -22,7 +22,9 @@ STATES: Final[Mapping[str, State]] = {
     **dict.fromkeys(("deferred", "draft", "later", "postponed", "parked"), "deferred"),
     **dict.fromkeys(("review", "in review", "needs review", "awaiting review"), "review"),
     **dict.fromkeys(("done", "completed", "complete", "closed", "finished", "resolved", "archived"), "done"),
-    **dict.fromkeys(("cancelled", "canceled", "skipped", "wont do", "wontfix", "abandoned"), "cancelled"),
+    **dict.fromkeys(
+        ("cancelled", "canceled", "skipped", "wont do", "wontfix", "abandoned", "fail", "failed"), "cancelled"
+    ),
 }
 """States by the words that trackers have for them, in the form of ``normalize``."""
 
@@ -99,6 +101,11 @@ class Fields:
             self.take(name)
         return priority
 
+    def drop(self, name: str, value: object) -> None:
+        """Drop a field if it has this value, which says nothing."""
+        if self.get(name) == value:
+            self.take(name)
+
     def report(self, text: str) -> None:
         """Add a problem of this task."""
         self._problems.append(Problem(self._place, text))
@@ -131,6 +138,12 @@ def split_items(text: str) -> tuple[list[str], str]:
             target = others
             target.append(line)
     return ["\n".join(lines).rstrip() for lines in items], "\n".join(others).strip("\n").rstrip()
+
+
+def split_criteria(text: str) -> tuple[str, ...]:
+    """Return the items of ``text`` if it is a list, else the whole as one."""
+    items, others = split_items(text)
+    return (text,) if others else tuple(items)
 
 
 def join_items(items: Iterable[str], prefix: str = "") -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from task_formats.decoding import moment
+from task_formats.fields import STATES, normalize
 from task_formats.record import Problem
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ _TIMES: Final = {"created", "updated", "closed", "due"}
 def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) -> Iterator[Problem]:
     """Yield a problem for each field of ``tasks`` that ``back``, read from the files for them, does not have.
 
-    A field that is blank loses nothing, whatever it comes back as.
+    A field that is blank loses nothing, whatever it comes back as, and neither does a status that says as much as the
+    state.
     """
     found = {task.id: task for task in back}
     for task in tasks:
@@ -36,8 +38,8 @@ def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) 
             continue
         for name in _FIELDS:
             value, held = getattr(task, name), getattr(other, name)
-            if name == "status" and task.state == other.state:
-                continue  # another word for the same
+            if name == "status" and STATES.get(normalize(task.status)) == other.state:
+                continue
             if value and value != held and not (name in _TIMES and held and _instant(value) == _instant(held)):
                 yield Problem(task.id, f"{name}: {_short(value)} is written as {_short(held)}.")
         for name, value in task.rest.items():

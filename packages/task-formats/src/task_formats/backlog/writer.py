@@ -45,7 +45,7 @@ def write(tasks: Sequence[ForeignTask]) -> Writing:
     """
     prefix = _choose_prefix(tasks)
     names: set[str] = set()
-    statuses: dict[str, State] = {_WORDS["open"]: "open", _WORDS["active"]: "active"}
+    statuses: dict[str, State] = {}
     files: list[SourceFile] = []
     for task in tasks:
         folder, status = _choose_status(task)
@@ -87,12 +87,14 @@ def _name_file(task: ForeignTask, prefix: str, names: set[str]) -> str:
 
 
 def _write_config(statuses: Mapping[str, State], prefix: str) -> str:
+    for state in ("open", "done"):
+        if state not in statuses.values():
+            statuses = {**statuses, _WORDS[state]: state}
     order = [*_WORDS]
     words = sorted(statuses, key=lambda status: order.index(statuses[status]))
-    words = [word for word in words if word != _WORDS["done"]] + [_WORDS["done"]]
     values = {
         "project_name": "Exported tasks",
-        "default_status": _WORDS["open"],
+        "default_status": words[0],
         "statuses": words,
         "labels": [],
         "date_format": "yyyy-mm-dd",

@@ -1,0 +1,206 @@
+"""Reader of Beads."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from task_formats.decoding import as_text, json_of, parse_json, text_of, unique_ids
+from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
+from task_formats.record import ForeignTask, Problem, Reading, SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["DESIGN", "LOWEST", "find", "read", "signs"]
+
+DESIGN: Final = "**Design**\n\n"
+"""The beginning of a note that is the design of its issue."""
+
+LOWEST: Final = "4"
+"""The lowest priority of Beads, which is kept beside ``low``."""
+
+_CHECKED: Final = 100
+"""Lines that show what a file is."""
+
+_ID: Final = re.compile(r"[A-Za-z][\w.-]*-[\w.-]+")
+_LISTS: Final = ("issues.jsonl", "beads.jsonl")
+_DATABASES: Final = ("metadata.json", "*/.dolt/repo_state.json", "*/*/.dolt/repo_state.json")
+"""Small files that are there where issues are in a database."""
+
+_MACHINERY: Final = frozenset(
+    {
+        *("agent", "convoy", "event", "gate", "merge-request", "message", "molecule", "queue", "rig", "role", "slot"),
+        *("wisp", "tombstone", "template"),
+    }
+)
+"""Kinds of issues that are not work."""
+
+_MEANINGLESS: Final = frozenset({"created_at", "created_by", "issue_id", "metadata", "thread_id"})
+"""Fields of an edge that say nothing about the two issues."""
+
+
+def find(path: Path) -> list[Path]:
+    """Return the list of issues at ``path``: a file, ``.beads`` or a project; with one file of a database."""
+    if path.is_file():
+        return [path] if path.suffix.lower() in (".jsonl", ".json") else []
+    for folder in (path, path / ".beads"):
+        for name in _LISTS:
+            if (folder / name).is_file():
+                databases = [file for pattern in _DATABASES for file in sorted(folder.glob(pattern)) if file.is_file()]
+                return [folder / name, *databases[:1]]
+    return []
+
+
+def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
+    """Return the signs that ``files`` are of Beads."""
+    found: list[str] = []
+    lists = [file for file in files if not _is_of_database(file)]
+    if any(file.name.rpartition("/")[2] in _LISTS for file in lists):
+        found.append("the name of its list of issues")
+    lines = (value for file in lists for _, value in _read_lines(file, []))
+    values = [value for value in islice(lines, _CHECKED) if not (isinstance(value, dict) and "_type" in value)]
+    issues = [value for value in values if isinstance(value, dict)]
+    if not issues or len(issues) < len(values):
+        return tuple(found)
+    if all("title" in it and "status" in it and _ID.fullmatch(as_text(it.get("id"))) for it in issues):
+        found.append("issues with title, status and an id such as bd-a1b")
+    if all("issue_type" in it or "created_at" in it for it in issues):
+        found.append("issues with issue_type or created_at")
+    return tuple(found)
+
+
+def read(files: Sequence[SourceFile]) -> Reading:
+    """Read the issues of ``files``: one on each line, or a JSON list of them.
+
+    Tombstones, templates, memories and the records of agents are counted, not read.
+    """
+    problems: list[Problem] = []
+    left_out: Counter[str] = Counter()
+    unknown: set[str] = set()
+    tasks: list[ForeignTask] = []
+    lists = [file for file in files if not _is_of_database(file)]
+    for file in lists:
+        for place, issue in _read_lines(file, problems):
+            if not isinstance(issue, dict):
+                problems.append(Problem(place, f"{as_text(issue)[:80]} is not an issue."))
+            elif kind := _find_machinery(issue):
+                left_out[kind] += 1
+            elif task := _read_issue(Fields(issue, place, problems), place):
+                tasks.append(task)
+                if task.status and normalize(task.status) not in STATES:
+                    unknown.add(task.status)
+    unique, repeated = unique_ids(tasks)
+    warnings: list[str] = []
+    if lists and len(lists) < len(files):
+        name = lists[0].name
+        warnings.append(f"{name} is an export of a database and may be older: `bd export -o {name}` writes it anew.")
+    return Reading(unique, (*problems, *repeated), dict(left_out), tuple(warnings), frozenset(unknown))
+
+
+def _is_of_database(file: SourceFile) -> bool:
+    return file.name.rpartition("/")[2] in ("metadata.json", "repo_state.json")
+
+
+def _read_lines(file: SourceFile, problems: list[Problem]) -> Iterator[tuple[str, object]]:
+    """Yield the places and the values of a file: one JSON document, or one value on each line."""
+    text, wrong = text_of(file)
+    if text.lstrip().partition("\n")[0].rstrip() == "{" or text.lstrip().startswith("["):
+        value, wrong = json_of(file)
+        problems += wrong
+        values = value if isinstance(value, list) else [value] * (not wrong)
+        yield from ((f"{file.name}[{number}]", each) for number, each in enumerate(values))
+        return
+    problems += wrong
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            place = f"{file.name}:{number}"
+            value, wrong = parse_json(line, lambda _, place=place: place)
+            problems += wrong
+            if value is not None or not wrong:
+                yield place, value
+
+
+def _find_machinery(issue: dict[str, object]) -> str:
+    """Return the kind of an issue that is not work, blank for one that is."""
+    record = as_text(issue.get("_type") or "issue")
+    if record != "issue":
+        return record
+    template = "template" if issue.get("is_template") is True else ""
+    kinds = (as_text(issue.get("status")), as_text(issue.get("issue_type")), template)
+    return next((kind for kind in kinds if kind in _MACHINERY), "")
+
+
+def _read_issue(fields: Fields, place: str) -> ForeignTask | None:
+    """Read one issue; None, with a problem, if it has neither an id nor a title."""
+    name, title = one_line(fields.text("id")), one_line(fields.text("title"))
+    if not name and not title:
+        fields.report("The record has neither an id nor a title: it is not an issue.")
+        return None
+    if not name:
+        name = place.rpartition("/")[2]
+        fields.report(f"There is no id; the issue gets {name}.")
+    if not title:
+        title = name
+        fields.report("There is no title; the id is used.")
+    fields.drop("_type", "issue")
+    fields.drop("issue_type", "task")
+    status = one_line(fields.text("status"))
+    design, notes = fields.text("design"), fields.text("notes")
+    parent, dependencies, others = _read_edges(fields, name)
+    task = ForeignTask(
+        name,
+        title,
+        fields.text("description"),
+        STATES.get(normalize(status), "open"),
+        status,
+        fields.priority("priority"),
+        fields.names("labels"),
+        parent,
+        dependencies,
+        fields.time("created_at"),
+        fields.time("updated_at"),
+        fields.time("closed_at"),
+        fields.time("due_at"),
+        split_criteria(fields.text("acceptance_criteria")),
+        tuple(filter(None, (design and DESIGN + design, notes))),
+        fields.text("close_reason"),
+        fields.rest() | others,
+        place,
+    )
+    return replace(task, priority="low") if task.rest.get("priority") == LOWEST else task
+
+
+def _read_edges(fields: Fields, name: str) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
+    """Take the edges of an issue; return its parent, the issues that it waits for, and all other edges as a field."""
+    edges = fields.take("dependencies")
+    parents = [parent] if (parent := one_line(fields.text("parent"))) else []
+    needs = [*fields.names("blocked_by")]
+    others: list[object] = []
+    for edge in edges if isinstance(edges, list) else [edges]:
+        target, kind = _read_edge(edge, name)
+        if kind == "blocks":
+            needs.append(target)
+        elif kind == "parent-child" and (not parents or target == parents[0]):
+            parents[:] = [target]
+        elif edge and as_text(edge).strip():
+            if kind == "parent-child":
+                fields.report(f"{name} has a second parent, {target}; the first one counts.")
+            others.append({k: v for k, v in edge.items() if k not in _MEANINGLESS} if kind else edge)
+    rest = {"dependencies": as_text(others)} if others else {}
+    return next(iter(parents), None), tuple(dict.fromkeys(needs)), rest
+
+
+def _read_edge(edge: object, name: str) -> tuple[str, str]:
+    """Return the target and the kind of an edge that begins at the issue ``name``; blank if it does not."""
+    if isinstance(edge, str):
+        return one_line(edge), "blocks" if edge.strip() else ""
+    if not isinstance(edge, dict) or edge.get("issue_id", name) != name:
+        return "", ""
+    target = edge.get("depends_on_id") or edge.get("id")
+    kind = edge.get("type") or edge.get("dependency_type") or "blocks"
+    return (target, kind) if isinstance(target, str) and isinstance(kind, str) else ("", "")
