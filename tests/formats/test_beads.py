@@ -233,11 +233,11 @@ def test_a_database_beside_the_export_makes_it_perhaps_stale(tmp_path: Path) -> 
 
 
 def test_other_lists_are_found(tmp_path: Path) -> None:
-    for name in ("beads.jsonl", "x.json", "README.md"):
+    for name in ("beads.jsonl", "x.json"):
         (tmp_path / name).write_text("")
     assert find(tmp_path) == find(tmp_path / "beads.jsonl") == [tmp_path / "beads.jsonl"]
     assert find(tmp_path / "x.json") == [tmp_path / "x.json"]
-    assert find(tmp_path / "README.md") == find(tmp_path / "missing") == []
+    assert find(tmp_path / "missing") == []
 
 
 def test_the_signs_are_counted() -> None:

@@ -28,7 +28,7 @@ def find(path: Path) -> list[Path]:
     The folder ``memory`` itself has just its own files.
     """
     if path.is_file():
-        return [path] if path.suffix.lower() == ".json" else []
+        return [path]
     if path.name == "memory":
         return sorted(path.glob("*.json"))
     for folder in (path, path / "data", *sorted(path.glob("shrimp_data*")), *sorted(path.glob(".shrimp*"))):

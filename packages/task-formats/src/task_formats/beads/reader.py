@@ -47,7 +47,7 @@ _MEANINGLESS: Final = frozenset({"created_at", "created_by", "issue_id", "metada
 def find(path: Path) -> list[Path]:
     """Return the list of issues at ``path``: a file, ``.beads`` or a project; with one file of a database."""
     if path.is_file():
-        return [path] if path.suffix.lower() in (".jsonl", ".json") else []
+        return [path]
     for folder in (path, path / ".beads"):
         for name in _LISTS:
             if (folder / name).is_file():

@@ -1,0 +1,235 @@
+"""The commands that take tasks from other tools and give them back, on each server (MV-1 to MV-6)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.command_line import Command, Ended, Terminal, fields
+from tests.servers import SERVERS, ServerRecord
+
+each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+
+ISSUES: list[dict[str, Any]] = [
+    {
+        "id": "bd-a",
+        "title": "Alpha",
+        "description": "The text",
+        "status": "in_progress",
+        "priority": 0,
+        "labels": ["x", "y"],
+        "created_at": "2026-01-02T03:04:05Z",
+    },
+    {"id": "bd-b", "title": "Beta", "status": "awaiting", "priority": 2},
+    {"id": "bd-c", "title": "Gamma", "status": "closed", "close_reason": "it was done", "estimated_minutes": 30},
+    {"id": "bd-d", "title": "Delta", "status": "blocked", "acceptance_criteria": "- one\n- two", "notes": "a plan"},
+    {"id": "bd-e", "title": "Eps", "status": "in_progress", "design": "line 1\nline 2"},
+    {"id": "bd-t", "title": "Gone", "status": "tombstone"},
+]
+EDGES = [("bd-b", "bd-a", "parent-child"), ("bd-c", "bd-a", "parent-child"), ("bd-d", "bd-c", "parent-child")]
+EDGES += [("bd-b", "bd-c", "blocks"), ("bd-d", "bd-zz", "blocks"), ("bd-d", "bd-a", "blocks")]
+
+
+def issues(folder: Path, *more: dict[str, Any]) -> str:
+    """Write the issues, and return the path of their file."""
+    lines = []
+    for issue in (*ISSUES, *more):
+        edges = [{"issue_id": a, "depends_on_id": b, "type": kind} for a, b, kind in EDGES if a == issue["id"]]
+        full = {"issue_type": "task", "created_at": "2026-02-03T04:05:06Z", **issue, "dependencies": edges}
+        lines.append(json.dumps(full) + "\n")
+    path = folder / "issues.jsonl"
+    path.write_text("".join(lines), "utf-8")
+    return str(path)
+
+
+def take(command: Command, record: ServerRecord, path: str, *words: str) -> Ended:
+    return command(record, "import", "--from", "beads", path, *words)
+
+
+def listed(command: Command, record: ServerRecord) -> dict[str, tuple[str, str]]:
+    """Return the id and the status of each task, by its title."""
+    lines = [line.split("\t") for line in command(record, "list", "--all").out.splitlines()]
+    return {text.partition("\\u{a}")[0]: (name, status) for name, status, text, *_ in lines}
+
+
+STATUSES = {
+    "heartbeat": ["Running", "Pending", "Complete", "Pending", "Running"],
+    "hierarchy": ["todo", "todo", "todo", "todo", "in_progress"],
+    "tasks-v1": ["in_progress", "pending", "done", "pending", "in_progress"],
+    "taskmaster": ["in-progress", "pending", "done", "blocked", "in-progress"],
+}
+
+
+@pytest.mark.requirement("MV-1", "MV-2", "MV-4")
+@each_server
+def test_tasks_of_another_tool_are_added_once_and_undo_takes_them_back(
+    command: Command, record: ServerRecord, tmp_path: Path
+) -> None:
+    path = issues(tmp_path)
+    before = Path(path).read_bytes()
+    dry = take(command, record, path, "--dry-run")
+    assert (dry.code, listed(command, record)) == (0, {})
+    ended = take(command, record, path, "--yes")
+    assert (ended.code, ended.err) == (0, "")
+    assert "Beads: 5 tasks" in ended.out
+    assert "awaiting becomes" in ended.out
+    assert "unknown: --map 'awaiting=STATE'" in ended.out
+    assert "1 tombstone" in ended.out
+    assert "Imported 5 tasks. To take that back: undo 1" in ended.out
+    found = listed(command, record)
+    assert [found[name][1] for name in ("Alpha", "Beta", "Gamma", "Delta", "Eps")] == STATUSES[record.name]
+    again = take(command, record, path)
+    assert again.code == 0
+    assert "Nothing was imported: nothing is new." in again.out
+    more = take(command, record, issues(tmp_path, {"id": "bd-f", "title": "Zeta", "status": "open"}), "--yes")
+    assert "Imported 1 task." in more.out
+    assert {name: it for name, it in listed(command, record).items() if name != "Zeta"} == found
+    for number in ("2", "1"):
+        assert command(record, "undo", number, "--yes").code == 0
+    assert listed(command, record) == {}
+    issues(tmp_path)
+    assert Path(path).read_bytes() == before
+
+
+@pytest.mark.requirement("MV-3")
+@each_server
+def test_nothing_of_a_task_is_lost(command: Command, record: ServerRecord, tmp_path: Path) -> None:
+    take(command, record, issues(tmp_path), "--yes")
+    found = listed(command, record)
+    shown = {name: command(record, "show", found[name][0]).out for name in found}
+    for name, words in {
+        "Alpha": ["The text", "x", "y", "critical", "bd-a"],
+        "Beta": ["awaiting"],
+        "Gamma": ["it was done", "30"],
+        "Delta": ["one", "two", "a plan", "bd-zz", "blocked"],
+        "Eps": ["line 1", "line 2"],
+    }.items():
+        assert [word for word in words if word not in shown[name]] == []
+
+
+@pytest.mark.requirement("MV-5")
+def test_trees_have_siblings_in_order_one_active_leaf_and_the_status_of_their_subtasks(
+    command: Command, tmp_path: Path
+) -> None:
+    record = next(it for it in SERVERS if it.name == "hierarchy")
+    out = take(command, record, issues(tmp_path), "--yes").out
+    lines = [line.split("\t") for line in command(record, "list").out.splitlines()]
+    places = [(name, status, depth) for name, status, _, _, depth in lines]
+    assert places == [
+        ("bd-a", "todo", "0"),
+        ("bd-c", "todo", "1"),
+        ("bd-d", "todo", "2"),
+        ("bd-b", "todo", "1"),
+        ("bd-e", "in_progress", "0"),
+    ]
+    assert "bd-c is todo, as its subtasks say, not closed" in out
+    assert "bd-d waits for bd-a, which is in another place" in out
+
+
+@pytest.mark.requirement("MV-5")
+def test_what_is_deeper_than_a_subtask_stays_below_the_task(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "taskmaster")
+    out = take(command, record, issues(tmp_path), "--yes").out
+    lines = [line.split("\t") for line in command(record, "list").out.splitlines()]
+    assert [name for name, *_ in lines] == ["1", "1.1", "1.2", "1.3", "2"]
+    assert "bd-d becomes a subtask of bd-a" in out
+    assert "bd-d does not wait for bd-a" in out
+    assert fields(command(record, "show", "1.1").out)["dependencies"] == '["1.2"]'
+
+
+@pytest.mark.requirement("MV-2")
+def test_a_person_is_asked_and_a_pipe_needs_yes(command: Command, tmp_path: Path) -> None:
+    record, path = SERVERS[0], issues(tmp_path)
+    for typed, code, count in (("\n", 1, 0), ("y\n", 0, 5)):
+        ended = command(record, "import", "--from", "beads", path, piped=Terminal(typed))
+        assert (ended.code, len(listed(command, record))) == (code, count)
+        assert "Import 5 tasks? [y/N]" in ended.err
+    ended = command(record, "import", "--from", "beads", issues(tmp_path, {"id": "bd-f", "title": "F"}), piped="")
+    assert (ended.code, ended.err) == (1, "Give --yes to import them.\n")
+
+
+@pytest.mark.requirement("MV-2", "MV-3")
+def test_the_report_as_json_has_everything_and_a_status_of_ones_own_is_mapped(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "tasks-v1")
+    words = ("import", "--from", "auto", issues(tmp_path), "--json", "--map", "Awaiting=done", "--yes")
+    report = json.loads(command(record, *words).out)
+    numbers = [report[name] for name in ("found", "new", "imported", "change")]
+    assert (report["format"], numbers) == ("beads", [5, 5, 5, 1])
+    assert {"status": "awaiting", "state": "done", "becomes": "done", "tasks": 1} in report["statuses"]
+    assert report["without_place"]["estimated_minutes"] == ["bd-c"]
+    assert report["left_out"]
+    assert len(report["signs"]) >= 2
+    assert json.loads(command(record, *words).out)["present"] == 5
+    ended = command(record, "import", "--from", "beads", issues(tmp_path), "--map", "odd")
+    assert (ended.code, "give STATUS=STATE with one of open, active" in ended.err) == (1, True)
+
+
+@pytest.mark.requirement("MV-3")
+def test_a_text_that_is_too_long_is_kept_whole_in_a_file_that_the_task_names(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "tasks-v1")
+    long = {"id": "bd-" + "é" * 120, "title": "t" * 300, "description": "word " * 2_000, "status": "open"}
+    out = take(command, record, issues(tmp_path, long), "--yes").out
+    assert "1 text too long for a task" in out
+    (file,) = tmp_path.rglob("beads-*.md")
+    assert ("word " * 2_000).strip() in file.read_text("utf-8")
+    name = next(name for text, (name, _) in listed(command, record).items() if text.startswith("ttt"))
+    shown = fields(command(record, "show", name).out)
+    assert f"{file.parent.name}/{file.name}" in shown["description"]
+    assert len(shown["source"]) == 100
+
+
+@pytest.mark.requirement("MV-6")
+@each_server
+@pytest.mark.parametrize("name", ["beads", "backlog", "todo-md", "todo-txt"])
+def test_what_goes_out_comes_back(command: Command, record: ServerRecord, name: str, tmp_path: Path) -> None:
+    take(command, record, issues(tmp_path), "--yes")
+    before = listed(command, record)
+    out = tmp_path / "out"
+    ended = command(record, "export", "--to", name, str(out))
+    assert (ended.code, ended.err) == (0, "")
+    assert f"Exported 5 tasks to {out}." in ended.out
+    refused = command(record, "export", "--to", name, str(out))
+    assert (refused.code, "already exists: move it away" in refused.err) == (1, True)
+    assert command(record, "undo", "1", "--yes").code == 0
+    back = command(record, "import", "--from", name, str(out), "--yes")
+    assert (back.code, back.err, "Imported 5 tasks" in back.out) == (0, "", True)
+    kept = listed(command, record)
+    assert kept.keys() == before.keys()
+    if name in {"beads", "backlog"} and record.name != "hierarchy":
+        assert {text: status for text, (_, status) in kept.items()} == {
+            text: status for text, (_, status) in before.items()
+        }
+
+
+@pytest.mark.requirement("MV-6")
+def test_the_report_of_an_export_says_what_has_no_place(command: Command, tmp_path: Path) -> None:
+    record = SERVERS[0]
+    take(command, record, issues(tmp_path), "--yes")
+    report = json.loads(command(record, "export", "--to", "todo-txt", str(tmp_path / "out"), "--json").out)
+    assert (report["exported"], report["format"]) == (5, "todo-txt")
+    assert report["problems"]
+
+
+@pytest.mark.requirement("MV-1")
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("import", "--from", "beads", "nothing"), 1, "nothing does not exist"),
+        (("import", "--from", "beads"), 2, "name the path to import from"),
+        (("export", "--to", "beads"), 2, "name the path to export to"),
+        (("import", "--from", "odd", "x"), 2, "invalid choice"),
+    ],
+)
+def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, expected: str, command: Command) -> None:
+    ended = command(SERVERS[0], *words)
+    assert (ended.code, expected in ended.err) == (code, True)
+
+
+@pytest.mark.requirement("MV-1")
+def test_memory_keeps_nothing_that_is_imported(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "tasks-v1")
+    ended = command(record, "import", "--from", "beads", issues(tmp_path), is_in_memory=True)
+    assert (ended.code, "memory" in ended.err) == (2, True)
