@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from task_core.cli.moving.plan import ForeignList, NoPlace, make_plan
+from task_core.models import utc_now
+from task_core.moving import read_moment
+from task_core.store import open_store
+from task_core.warning_list import WarningList
+from task_formats.record import ForeignTask, Reading
+from tasks_v1_mcp.codec import CODEC
+from tasks_v1_mcp.moving import TasksMover
+from tasks_v1_mcp.settings import TasksSettings
 from tests.core.command_line import Command, Ended, Terminal, fields
 from tests.servers import SERVERS, ServerRecord
 
@@ -233,3 +243,55 @@ def test_memory_keeps_nothing_that_is_imported(command: Command, tmp_path: Path)
     record = next(it for it in SERVERS if it.name == "tasks-v1")
     ended = command(record, "import", "--from", "beads", issues(tmp_path), is_in_memory=True)
     assert (ended.code, "memory" in ended.err) == (2, True)
+
+
+@pytest.mark.requirement("MV-5")
+def test_a_new_subtask_of_a_task_that_was_imported_before_reopens_it(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "hierarchy")
+    kept: dict[str, Any] = {"issue_type": "task", "created_at": "2026-02-03T04:05:06Z"}
+    first = {"id": "bd-x", "title": "Done", "status": "closed", **kept}
+    path = tmp_path / "issues.jsonl"
+    path.write_text(json.dumps(first) + "\n", "utf-8")
+    take(command, record, str(path), "--yes")
+    assert listed(command, record)["Done"][1] == "done"
+    edge = {"issue_id": "bd-y", "depends_on_id": "bd-x", "type": "parent-child"}
+    actives = [{**first, "id": f"bd-{name}", "title": name, "status": "in_progress"} for name in "yz"]
+    actives[0]["dependencies"] = [edge]
+    path.write_text("".join(json.dumps(it) + "\n" for it in (first, *actives)), "utf-8")
+    out = take(command, record, str(path), "--yes").out
+    assert "bd-z is todo: only one task may be in progress" in out
+    statuses = {text: status for text, (_, status) in listed(command, record).items()}
+    assert statuses == {"Done": "in_progress", "y": "in_progress", "z": "todo"}
+
+
+@pytest.mark.requirement("MV-2")
+@pytest.mark.parametrize(
+    ("days", "size", "expected"),
+    [("0", 10, "No history is kept"), ("90", 60_000, "They are too many for undo to take back")],
+)
+def test_what_undo_cannot_take_back_is_said(
+    days: str, size: int, expected: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASK_HISTORY_DAYS", days)
+    record = next(it for it in SERVERS if it.name == "hierarchy")
+    more = [{"id": f"bd-{n}", "title": "t", "status": "open", "description": "x" * size} for n in range(20)]
+    assert expected in take(command, record, issues(tmp_path, *more), "--yes").out
+
+
+@pytest.mark.requirement("MV-3")
+def test_a_text_that_no_folder_can_take_is_refused() -> None:
+    settings = TasksSettings.model_validate({"task_store": "memory:"})
+    mover = TasksMover(open_store(settings, CODEC, WarningList()), None, Random(1))
+    task = ForeignTask("a", "A", "x" * 5_000, created="odd")
+    with mover.transaction() as work, pytest.raises(NoPlace, match="The text of a has more than 4,000 characters"):
+        make_plan(ForeignList("beads", "Beads", Reading((task,)), {}), mover, work)
+    assert read_moment("odd", utc_now()) is None
+
+
+@pytest.mark.requirement("MV-3")
+def test_task_master_keeps_a_long_text_beside_its_file(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "taskmaster")
+    long = {"id": "bd-l", "title": "Long", "description": "word " * 30_000, "status": "open"}
+    take(command, record, issues(tmp_path, long), "--yes")
+    (file,) = tmp_path.rglob("beads-bd-l-*.md")
+    assert file.parent.name == "tasks.json.imported"

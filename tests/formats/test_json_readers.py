@@ -205,3 +205,15 @@ def test_what_is_not_sure_is_not_guessed(tmp_path: Path) -> None:
             load("github", broken)
     with pytest.raises(Unreadable, match="does not exist"):
         recognise(tmp_path / "nothing")
+
+
+@pytest.mark.requirement("MV-8")
+def test_a_file_that_is_too_large_or_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "issues.json"
+    with place.open("wb") as file:
+        file.truncate(64 * 1024 * 1024 + 1)
+    with pytest.raises(Unreadable, match="more than 64 MiB"):
+        load("github", place)
+    if (memory := Path("/proc/self/mem")).exists():  # reading its start fails for everybody
+        with pytest.raises(Unreadable, match="cannot be read"):
+            load("github", memory)

@@ -123,7 +123,7 @@ def _import(server: TaskServer, options: argparse.Namespace) -> int:
         report["imported"] = len(plan.arrivals)
         report["change"] = origin.change.number if origin.change else None
         if not options.is_json:
-            sys.stdout.write(f"Imported {pluralize(len(plan.arrivals), 'task')}. {_say_how_to_undo(origin)}\n")
+            sys.stdout.write(f"Imported {pluralize(len(plan.arrivals), 'task')}. {_say_how_to_undo(server, origin)}\n")
     elif not options.is_json:
         sys.stdout.write(f"Nothing was imported{'' if plan.arrivals else ': nothing is new'}.\n")
     if options.is_json:
@@ -168,13 +168,14 @@ def _is_wanted(options: argparse.Namespace, count: int) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _say_how_to_undo(origin: Origin) -> str:
-    change = origin.change
-    if change is None:
+def _say_how_to_undo(server: TaskServer, origin: Origin) -> str:
+    assert server.find_history  # noqa: S101 - for the type checker: a server with a mover has one
+    kept = server.find_history().changes(limit=1)
+    if not (kept and origin.change and kept[0].number == origin.change.number):
         return "No history is kept, so undo cannot take this back."
-    if not change.is_whole:
+    if not kept[0].is_whole:
         return "They are too many for undo to take back: remove the ones that you do not want."
-    return f"To take that back: undo {change.number}"
+    return f"To take that back: undo {kept[0].number}"
 
 
 def _export(server: TaskServer, options: argparse.Namespace) -> int:
