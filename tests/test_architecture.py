@@ -90,6 +90,7 @@ BROAD: Final = {"Exception", "BaseException"}
 """The classes that stand for every error."""
 
 REACHES: Final = {
+    "task_formats.backlog.front_matter": {"yaml"},  # which only composes nodes of text, and makes no objects
     "task_core.durable": {"ctypes"},
     "cortex_cli.git.process": {"subprocess"},
     "cortex_cli.http": {"http.client", "ssl"},

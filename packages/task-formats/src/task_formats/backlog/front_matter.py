@@ -9,12 +9,13 @@ import yaml
 
 from task_formats.decoding import as_text, check_depth
 
-__all__ = ["FrontMatter", "Remarks", "parse_mapping", "split_front_matter"]
+__all__ = ["FrontMatter", "Remarks", "dump_mapping", "parse_mapping", "split_front_matter"]
 
 Remarks = list[tuple[int, str]]
 """What is wrong with a file: lines, and sentences about them."""
 
 _Base: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ERRORS = (yaml.YAMLError, ValueError, RecursionError)
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _TITLE_WITH_COMMENT = re.compile(r"^(title:[ \t]+)([^\s'\"|>#&*!\[{].*[ \t]#.*)$", re.MULTILINE)
@@ -83,6 +84,11 @@ def parse_mapping(text: str, remarks: Remarks, line: int = 1) -> dict[str, objec
         remarks.append((line, f"The YAML is not readable: {error}."))
         return None
     return values
+
+
+def dump_mapping(values: dict[str, object]) -> str:
+    """Return ``values`` as YAML, in their order."""
+    return yaml.dump(values, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
 def _compose(text: str) -> yaml.Node | None:

@@ -7,8 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-import yaml
-
+from task_formats.backlog.front_matter import dump_mapping
 from task_formats.backlog.reader import read
 from task_formats.backlog.sections import COMMENTS, DEFINITION_OF_DONE, Sections, compose_body
 from task_formats.decoding import moment
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write"]
 
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WORDS: Final[Mapping[State, str]] = {
     "open": "To Do",
     "active": "In Progress",
@@ -125,8 +123,7 @@ def _write_task(task: ForeignTask, status: str) -> str:
             sections.rest[name] = value
         elif not front.get(name):
             front[name] = _restore(name, value)
-    options = {"sort_keys": False, "allow_unicode": True, "width": 1_000_000}
-    return f"---\n{yaml.dump(front, Dumper=_DUMPER, **options)}---\n{compose_body(sections)}"
+    return f"---\n{dump_mapping(front)}---\n{compose_body(sections)}"
 
 
 def _write_time(time: str) -> str:
