@@ -9,11 +9,12 @@ import pytest
 
 from task_board.web.layout import find_tone
 from task_board.web.responses import STATIC
+from task_core.server.app_view import read_view
 from tests.board.board_client import Agent, BoardClient
 
 CSS: Final = (STATIC / "board.css").read_text("utf-8")
 ROOTS: Final = re.findall(r":root {(.*?)}", CSS, re.DOTALL)
-RULES: Final = re.findall(r'^\[data-tone(?:="(\w+)")?\] {(.*?)}', CSS, re.MULTILINE)
+VIEW: Final = read_view("list_tasks")
 
 STATUSES: Final = {
     "waiting": ["Pending", "todo", "pending", "deferred", "anything else"],
@@ -29,10 +30,11 @@ def variables(text: str) -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): ([^;]+);", text))
 
 
-def tones() -> dict[str, dict[str, str]]:
+def tones(style: str = CSS) -> dict[str, dict[str, str]]:
     """Return the hue, the background and the icon of each tone."""
-    usual = variables(next(text for name, text in RULES if not name))
-    return {"waiting": usual, **{name: {**usual, **variables(text)} for name, text in RULES if name}}
+    rules = re.findall(r'^ *\[data-tone(?:="(\w+)")?\] {(.*?--.*?)}', style, re.MULTILINE)
+    usual = variables(next(text for name, text in rules if not name))
+    return {"waiting": usual, **{name: {**usual, **variables(text)} for name, text in rules if name}}
 
 
 def luminance(color: str) -> float:
@@ -60,6 +62,23 @@ def test_a_status_can_be_read(tone: str, *, is_dark: bool) -> None:
 def test_no_two_tones_look_alike() -> None:
     assert tones().keys() == STATUSES.keys()
     assert len({tone["icon"] for tone in tones().values()}) == len(STATUSES)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_the_view_within_a_client_has_the_tones_and_the_icons_of_the_board(scheme: int) -> None:
+    pairs = re.findall(r"--(\w+): light-dark\((#\w+), (#\w+)\);", VIEW)
+    colors = {name: pair[scheme] for name, *pair in pairs}
+    for name, tone in tones(VIEW).items():
+        assert tone["icon"] == tones()[name]["icon"]
+        hue = colors[tone["tone"][6:-1]]
+        assert contrast(hue, colors["card"]) >= 4.5
+        assert contrast(hue, colors["page"]) >= 4.5
+
+
+def test_the_view_within_a_client_gives_each_status_the_tone_of_the_board() -> None:
+    found = dict(re.findall(r'^  (\w+): \["(\w+)", "', VIEW, re.MULTILINE))
+    assert found == {status: find_tone(status) for status in found}
+    assert {*found.values()} == STATUSES.keys()
 
 
 @pytest.mark.parametrize(("tone", "status"), [(tone, status) for tone, found in STATUSES.items() for status in found])
