@@ -36,6 +36,18 @@ async def test_what_is_open_folded_and_filtered_survives_a_reload(tmp_path: Path
         assert tab.faults == []
 
 
+async def test_all_filters_and_the_button_for_a_new_task_are_in_one_row(tmp_path: Path) -> None:
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        await session.agent().create("Buy milk", tags=["house"], topic_id="shopping")
+        tab = await session.tab(width=1200)
+        bottoms = set()
+        for control in await tab.page.locator("#filters label, #new").all():
+            box = await control.bounding_box()
+            assert box
+            bottoms.add(round(box["y"] + box["height"]))
+        assert len(bottoms) == 1
+
+
 async def test_what_was_opened_in_a_tree_survives_a_reload_and_links_lead_up_and_down(tmp_path: Path) -> None:
     async with open_session(record_of("hierarchy"), tmp_path) as session:
         agent, tab = session.agent(), await session.tab()

@@ -12,6 +12,7 @@ import pytest
 
 from task_board.language import LANGUAGES, choose_language
 from task_core.view import BoardActions
+from tasks_v1_mcp.models import Category
 from tests.board.board_client import Agent, open_board
 from tests.servers import SERVERS, ServerRecord
 
@@ -93,6 +94,17 @@ def test_the_page_is_in_the_language_of_the_browser(tmp_path: Path, lister: Agen
         assert word in page
         board.client.cookies.clear()
         assert board.client.get("/").text == choose_language(code).say("page.link_needed")
+
+
+def test_the_details_and_the_form_name_a_priority_and_a_category_in_the_language(tmp_path: Path, lister: Agent) -> None:
+    task_id = lister.create("Buy milk", priority="high", category="parenting")
+    with open_board(tmp_path, "tasks-v1", language="zh") as board:
+        details = re.findall(r"<dd>\s*(\S+)\s*</dd>", board.get("/task", id=task_id).text)
+        assert details == ["育儿", "高"]
+        form = board.get("/form", action="edit", id=task_id).text
+    shown = re.findall(r'<option value="(\w+)"[^>]*>([^<]+)<', form)
+    assert [*dict(shown)] == [*Category, "low", "medium", "high"]
+    assert not re.search("[a-z]", "".join(text for _, text in shown))
 
 
 def test_a_word_that_no_message_knows_is_shown_as_it_is() -> None:
