@@ -1,5 +1,7 @@
 """Every block for a shell is run as it is written: by a shell, in a home and a checkout of its own.
 
+A block with the title of a file is written there first, and one with the title ``output`` is compared.
+
 Lines that are not run are those that ``tests/packaging/shown_commands.py`` lists with their reasons; they are looked at
 by ``tests/packaging/test_readmes.py``, and the installations are made by ``test_installs.py``.
 """
@@ -75,10 +77,19 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> subprocess.Co
 def test_the_blocks_of_a_document_run_in_their_order(document: Path, tmp_path: Path) -> None:
     environment = lay_out(tmp_path)
     (tmp_path / "workspace").mkdir(exist_ok=True)
+    output = ""
     for block in blocks(document):
         if block.language == "sh":
             done = run(script_of(block.text), tmp_path, environment)
             assert done.returncode == 0, f"{block.text}\n{done.stdout}{done.stderr}"
+            output = done.stdout
+        elif block.title == "output":
+            assert output == block.text
+        elif block.title:
+            home = tmp_path if block.title.startswith("~/") else tmp_path / "checkout"
+            path = home / block.title.removeprefix("~/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, "utf-8")
 
 
 def test_a_command_that_fails_ends_its_block(tmp_path: Path) -> None:

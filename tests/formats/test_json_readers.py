@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from task_formats.formats import FORMATS, Unreadable, load, recognise
 from task_formats.record import ForeignTask, Reading, SourceFile
 
-CLAUDE = {
+CLAUDE: dict[str, object] = {
     "id": "1",
     "subject": "Paint the fence",
     "description": "Two coats",
@@ -38,7 +38,7 @@ ISSUE = {
     "createdAt": "2026-01-02T03:04:05Z",
     "url": "https://github.example/x/y/issues/7",
 }
-MASTER = {
+MASTER: dict[str, object] = {
     "id": 1,
     "title": "Build the shed",
     "description": "Of wood",

@@ -35,10 +35,11 @@ _SHELLS: Final = frozenset({"sh", "console", "bash", "shell"})
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, and the text in it."""
+    """A fenced block: its language, the text in it, and its title, if it has one."""
 
     language: str
     text: str
+    title: str = ""
 
 
 class Command(NamedTuple):
@@ -50,7 +51,9 @@ class Command(NamedTuple):
 
 def blocks(document: Path) -> list[Block]:
     """Return the fenced blocks of a document, in order."""
-    return [Block(token.info.strip(), token.content) for token in _tokens(document) if token.type == "fence"]
+    fences = [token for token in _tokens(document) if token.type == "fence"]
+    infos = [it.info.strip().partition(" ") for it in fences]
+    return [Block(info[0], it.content, info[2][7:-1]) for it, info in zip(fences, infos, strict=True)]
 
 
 def commands(document: Path) -> list[tuple[bool, Command]]:

@@ -44,6 +44,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "sh": lambda text: [read_command(line) for line in text.splitlines() if line.strip()],
     "markdown": MarkdownIt().parse,
     "mermaid": check_picture,
+    "jsonl": lambda text: [*map(json.loads, text.splitlines())],
+    "text": str,  # what a command writes
 }
 """The languages of blocks, and what reads each."""
 

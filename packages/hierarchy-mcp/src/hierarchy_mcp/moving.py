@@ -84,7 +84,7 @@ class HierarchyMover:
         notes += [
             f"{task.id} is {statuses[task.id].value}, as its subtasks say, not {task.status or task.state}"
             for task in settled
-            if task.id in below and statuses[task.id].value != self.home.statuses[task.state]
+            if task.id in below and (statuses[task.id] is HierarchyStatus.DONE) != (task.state in {"done", "cancelled"})
         ]
         return settled, notes
 

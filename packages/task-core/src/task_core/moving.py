@@ -71,19 +71,19 @@ class Mover(Protocol):
     def transaction(self) -> AbstractContextManager[Any]:
         """Open a transaction of the server."""
 
-    def origins(self, work: Any) -> Mapping[str, str]:  # noqa: ANN401 - the transaction of the server
+    def origins(self, work: Any, /) -> Mapping[str, str]:  # noqa: ANN401 - the transaction of the server
         """Return the ids of the tasks that were imported before, by their origins."""
 
-    def settle(self, work: Any, tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], list[str]]:  # noqa: ANN401
+    def settle(self, work: Any, tasks: Sequence[ForeignTask], /) -> tuple[list[ForeignTask], list[str]]:  # noqa: ANN401
         """Return the new ``tasks`` as the rules of the server allow them, in its order, and what was changed."""
 
-    def add(self, work: Any, arrivals: Sequence[Arrival], ids: Mapping[str, str]) -> list[str]:  # noqa: ANN401
+    def add(self, work: Any, arrivals: Sequence[Arrival], ids: Mapping[str, str], /) -> list[str]:  # noqa: ANN401
         """Add tasks, parents first, and return what could not be added as it was.
 
         ``ids`` has those of tasks that are there already, by their ids in the source.
         """
 
-    def tasks(self, work: Any) -> list[ForeignTask]:  # noqa: ANN401
+    def tasks(self, work: Any, /) -> list[ForeignTask]:  # noqa: ANN401
         """Return all tasks, parents first, each with its origin in ``rest`` if it has one."""
 
 

@@ -21,7 +21,7 @@ _EXAMPLES = 3
 def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the preview."""
     reading = source.reading
-    sure = f" (recognised by {' and '.join(signs)})" if signs else ""
+    sure = f" (recognised by {', '.join(signs)})" if signs else ""
     yield f"{source.title}: {pluralize(len(reading.tasks), 'task')}{sure}"
     yield from (f"Warning: {text}" for text in reading.warnings)
     yield from _table("status", _statuses(plan, source, home))
