@@ -49,7 +49,10 @@ def come_back(writing: Writing) -> Reading:
 
 def test_a_task_with_everything_comes_back() -> None:
     writing = write([WHOLE])
-    assert writing.problems == ()
+    assert writing.problems == tuple(
+        Problem("", f"{name} (1): Backlog.md does not know this field, and drops it when it changes the task.")
+        for name in ("completed_date", "odd", "own")
+    )
     reading = come_back(writing)
     place = "tasks/task-1 - Fix-the-1-thing-s-end.md"
     assert reading == Reading((replace(WHOLE, place=place),))
@@ -123,9 +126,9 @@ def test_what_cannot_be_held_is_reported() -> None:
     )
     writing = write([task])
     assert [problem.text.partition(":")[0] for problem in writing.problems] == [
-        *("title", "text", "updated", "criteria", "notes", "title", "nested"),
+        *("nested (1)", "title", "text", "updated", "criteria", "notes", "title", "nested"),
     ]
-    assert {problem.place for problem in writing.problems} == {"1"}
+    assert {problem.place for problem in writing.problems} == {"", "1"}
     (back,) = come_back(writing).tasks
     assert back.text == "a\n<!--SECTION:DESCRIPTION:END-->\nb"
     assert (back.created, back.due) == ("9999-12-31T23:59:59-23:00", "2026-01-02T01:04:05Z")
@@ -153,5 +156,5 @@ def test_out_and_back_gives_the_same_tasks_or_a_report(tasks: list[ForeignTask])
         assert task.state == other.state
         assert task.title == other.title
     again = write([*back.values()])
-    assert {problem.text.partition(":")[0] for problem in again.problems} <= {"status"}
+    assert {problem.text.partition(":")[0] for problem in again.problems if problem.place} <= {"status"}
     assert {task.id: task for task in come_back(again).tasks} == back

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ from task_formats.backlog.reader import read
 from task_formats.backlog.sections import COMMENTS, DEFINITION_OF_DONE, Sections, compose_body
 from task_formats.decoding import moment
 from task_formats.fields import STATES, normalize, one_line
-from task_formats.record import SourceFile, Writing
+from task_formats.record import Problem, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
 if TYPE_CHECKING:
@@ -32,6 +33,15 @@ _WORDS: Final[Mapping[State, str]] = {
     "cancelled": "Cancelled",
 }
 _LISTS: Final = ("assignee", "references", "documentation", "modified_files", "subtasks")
+_KNOWN: Final = frozenset(
+    {
+        *("id", "title", "status", "assignee", "reporter", "created_date", "updated_date", "due_date", "labels"),
+        *("milestone", "dependencies", "references", "documentation", "modified_files", "parent_task_id", "subtasks"),
+        *("priority", "type", "project", "ordinal", "onStatusChange"),
+    }
+)
+"""The keys that Backlog.md 1.52 keeps when it writes a task."""
+
 _ID = re.compile(r"([A-Za-z]+)-\d+(?:\.\d+)*")
 
 
@@ -43,6 +53,7 @@ def write(tasks: Sequence[ForeignTask]) -> Writing:
     """
     prefix = _choose_prefix(tasks)
     names: set[str] = set()
+    own_keys: Counter[str] = Counter()
     statuses: dict[str, State] = {}
     files: list[SourceFile] = []
     for task in tasks:
@@ -50,9 +61,16 @@ def write(tasks: Sequence[ForeignTask]) -> Writing:
         if folder == "tasks":
             statuses.setdefault(status, task.state)
         name = f"{folder}/{_name_file(task, prefix, names)}"
-        files.append(SourceFile(name, _write_task(task, status).encode()))
+        sections = Sections(task.text, [*task.criteria], [*task.notes], task.result)
+        front = _fill(task, status, sections)
+        own_keys.update(front.keys() - _KNOWN)
+        files.append(SourceFile(name, f"---\n{dump_mapping(front)}---\n{compose_body(sections)}".encode()))
     files.insert(0, SourceFile("config.yml", _write_config(statuses, prefix).encode()))
-    return Writing(tuple(files), tuple(find_differences(tasks, read(files).tasks)))
+    problems = [
+        Problem("", f"{name} ({count:,}): Backlog.md does not know this field, and drops it when it changes the task.")
+        for name, count in sorted(own_keys.items())
+    ]
+    return Writing(tuple(files), (*problems, *find_differences(tasks, read(files).tasks)))
 
 
 def _choose_prefix(tasks: Sequence[ForeignTask]) -> str:
@@ -101,7 +119,8 @@ def _write_config(statuses: Mapping[str, State], prefix: str) -> str:
     return "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
 
 
-def _write_task(task: ForeignTask, status: str) -> str:
+def _fill(task: ForeignTask, status: str, sections: Sections) -> dict[str, object]:
+    """Return the front matter of ``task``, and add to ``sections`` what belongs there."""
     front: dict[str, object] = {
         "id": task.id,
         "title": one_line(task.title),
@@ -117,13 +136,12 @@ def _write_task(task: ForeignTask, status: str) -> str:
         "priority": task.priority,
     }
     front = {name: value for name, value in front.items() if value is not None}
-    sections = Sections(task.text, [*task.criteria], [*task.notes], task.result)
     for name, value in task.rest.items():
         if name in (COMMENTS, DEFINITION_OF_DONE):
             sections.rest[name] = value
-        elif not front.get(name):
+        elif value.strip() and not front.get(name):
             front[name] = _restore(name, value)
-    return f"---\n{dump_mapping(front)}---\n{compose_body(sections)}"
+    return front
 
 
 def _write_time(time: str) -> str:
