@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from task_formats.backlog import read, write
-from task_formats.record import ForeignTask, Problem, Reading, Writing
+from task_formats.record import ForeignTask, Problem, Reading, State, Writing
 from tests.formats.strategies import TASKS
 
 pytestmark = pytest.mark.requirement("MV-7")
@@ -89,14 +89,14 @@ def test_the_files_are_those_of_the_tool() -> None:
         ("cancelled", "To Do", "archive/tasks/task-x - t.md", "To Do"),
     ],
 )
-def test_folder_and_status_say_the_state(state: str, status: str, name: str, written: str) -> None:
+def test_folder_and_status_say_the_state(state: State, status: str, name: str, written: str) -> None:
     writing = write([ForeignTask("x", "t", state=state, status=status)])
     (task,) = come_back(writing).tasks
     assert (task.place, task.state, task.status) == (name, state, written)
 
 
 def test_the_last_status_is_one_that_is_done() -> None:
-    states = [("done", "Complete"), ("open", "Idea"), ("done", "Closed"), ("active", "")]
+    states: list[tuple[State, str]] = [("done", "Complete"), ("open", "Idea"), ("done", "Closed"), ("active", "")]
     config = write([ForeignTask(f"{n}", "t", state=it, status=word) for n, (it, word) in enumerate(states)]).files[0]
     assert b'default_status: "Idea"\nstatuses: ["Idea", "In Progress", "Complete", "Closed"]\n' in config.data
 

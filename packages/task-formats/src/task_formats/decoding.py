@@ -63,8 +63,8 @@ def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Pro
         return None, [Problem(place(error.lineno), f"Not valid JSON: {error.msg} at column {error.colno}.")]
     except (ValueError, RecursionError):  # or a number of thousands of digits
         return None, [Problem(place(1), "Not readable JSON: it has too many brackets in brackets, or digits.")]
+    whole = json.dumps(value, ensure_ascii=False)
     try:
-        whole = json.dumps(value, ensure_ascii=False)
         whole.encode()
     except UnicodeEncodeError:
         problems.append(Problem(place(1), "Halves of characters (lone surrogates) became question marks."))

@@ -15,24 +15,28 @@ if TYPE_CHECKING:
 
 __all__ = ["PRIORITIES", "STATES", "Fields", "join_items", "normalize", "one_line", "split_criteria", "split_items"]
 
+_STATE_WORDS: Final[Mapping[State, str]] = {
+    "open": "to do, todo, open, pending, new, backlog, ready, pinned",
+    "active": "in progress, doing, started, active, hooked, wip, running",
+    "blocked": "blocked, waiting, on hold",
+    "deferred": "deferred, draft, later, postponed, parked",
+    "review": "review, in review, needs review, awaiting review",
+    "done": "done, completed, complete, closed, finished, resolved, archived",
+    "cancelled": "cancelled, canceled, skipped, wont do, wontfix, abandoned, fail, failed",
+}
 STATES: Final[Mapping[str, State]] = {
-    **dict.fromkeys(("to do", "todo", "open", "pending", "new", "backlog", "ready", "pinned"), "open"),
-    **dict.fromkeys(("in progress", "doing", "started", "active", "hooked", "wip", "running"), "active"),
-    **dict.fromkeys(("blocked", "waiting", "on hold"), "blocked"),
-    **dict.fromkeys(("deferred", "draft", "later", "postponed", "parked"), "deferred"),
-    **dict.fromkeys(("review", "in review", "needs review", "awaiting review"), "review"),
-    **dict.fromkeys(("done", "completed", "complete", "closed", "finished", "resolved", "archived"), "done"),
-    **dict.fromkeys(
-        ("cancelled", "canceled", "skipped", "wont do", "wontfix", "abandoned", "fail", "failed"), "cancelled"
-    ),
+    word: state for state, words in _STATE_WORDS.items() for word in words.split(", ")
 }
 """States by the words that trackers have for them, in the form of ``normalize``."""
 
+_PRIORITY_WORDS: Final[Mapping[Priority, str]] = {
+    "critical": "critical, urgent, highest, p0, 0",
+    "high": "high, p1, 1",
+    "medium": "medium, normal, p2, 2",
+    "low": "low, lowest, p3, 3",
+}
 PRIORITIES: Final[Mapping[str, Priority]] = {
-    **dict.fromkeys(("critical", "urgent", "highest", "p0", "0"), "critical"),
-    **dict.fromkeys(("high", "p1", "1"), "high"),
-    **dict.fromkeys(("medium", "normal", "p2", "2"), "medium"),
-    **dict.fromkeys(("low", "lowest", "p3", "3"), "low"),
+    word: priority for priority, words in _PRIORITY_WORDS.items() for word in words.split(", ")
 }
 """Priorities by the words and numbers for them, in the form of ``normalize``."""
 

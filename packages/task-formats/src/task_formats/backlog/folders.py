@@ -25,7 +25,7 @@ def find(path: Path) -> list[Path]:
         return _find_markdown(path)
     candidates = [path, path / "backlog", path / ".backlog"]
     config = path / ROOT_CONFIG
-    found = [config] if config.is_file() else []
+    found = [file for file in (config,) if file.is_file()]
     if found and (match := _DIRECTORY.search(config.read_bytes().decode("utf-8", "replace"))):
         place = PurePosixPath(match[1].strip())
         if not place.is_absolute() and ".." not in place.parts:

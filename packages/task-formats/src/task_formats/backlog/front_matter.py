@@ -14,20 +14,13 @@ __all__ = ["FrontMatter", "Remarks", "dump_mapping", "parse_mapping", "parse_sim
 Remarks = list[tuple[int, str]]
 """What is wrong with a file: lines, and sentences about them."""
 
-_Base: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_LOADER: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ERRORS = (yaml.YAMLError, ValueError, RecursionError)
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _TITLE_WITH_COMMENT = re.compile(r"^(title:[ \t]+)([^\s'\"|>#&*!\[{].*[ \t]#.*)$", re.MULTILINE)
 _SIMPLE = re.compile(r"(?:([A-Za-z_]\w*):|( *)-)(?: +(?:'([^']*)'|([A-Za-z0-9_](?:[\w ./()+,'-]|:(?=\w))*)|(\[\])))? *")
 _LINE = re.compile(r"([ \t]*(?:-|[\w-]+:)[ \t]+)(\S.*?)[ \t]*")
-
-
-class _Loader(_Base):
-    """A loader that leaves types alone: all scalars are text."""
-
-    def resolve(self, kind: object, value: object, implicit: object) -> str:  # noqa: ARG002 - which takes much of the time
-        return ""
 
 
 class FrontMatter(NamedTuple):
@@ -69,7 +62,7 @@ def parse_simple(text: str) -> dict[str, object] | None:
             if key in values:
                 return None
             values[key] = [] if empty else value or ""
-            open_key, items = ("", []) if match.end(1) + 1 < len(line.rstrip()) else (key, [])
+            open_key, items = "" if match.end(1) + 1 < len(line.rstrip()) else key, list[object]()
         elif not open_key or value is None or (items and dash != indent):
             return None
         else:
@@ -119,7 +112,7 @@ def dump_mapping(values: dict[str, object]) -> str:
 
 
 def _compose(text: str) -> yaml.Node | None:
-    return yaml.compose(text, Loader=_Loader)
+    return yaml.compose(text, Loader=_LOADER)
 
 
 def _members(node: yaml.MappingNode, remarks: Remarks, line: int, seen: set[int]) -> dict[str, object]:

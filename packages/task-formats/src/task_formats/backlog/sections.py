@@ -95,7 +95,8 @@ def compose_body(sections: Sections) -> str:
 def _split(body: str, line: int, remarks: Remarks) -> Iterator[tuple[str, str]]:
     """Yield the kind and the content of each section; what is under other headings is text."""
     body = f"\n{body}"
-    fences = [match.span() for match in _FENCE.finditer(body)] if "```" in body or "~~~" in body else []
+    has_fences = "```" in body or "~~~" in body
+    fences = [match.span() for match in _FENCE.finditer(body if has_fences else "")]
     headings = [
         match for match in _HEADING.finditer(body) if not any(start <= match.start() < end for start, end in fences)
     ]

@@ -108,7 +108,7 @@ def _write_config(statuses: Mapping[str, State], prefix: str) -> str:
             statuses = {**statuses, _WORDS[state]: state}
     order = [*_WORDS]
     words = sorted(statuses, key=lambda status: order.index(statuses[status]))
-    values = {
+    values: dict[str, object] = {
         "project_name": "Exported tasks",
         "default_status": words[0],
         "statuses": words,

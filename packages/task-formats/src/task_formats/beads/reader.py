@@ -178,7 +178,7 @@ def _read_issue(fields: Fields, place: str) -> ForeignTask | None:
 def _read_edges(fields: Fields, name: str) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
     """Take the edges of an issue; return its parent, the issues that it waits for, and all other edges as a field."""
     edges = fields.take("dependencies")
-    parents = [parent] if (parent := one_line(fields.text("parent"))) else []
+    parents = [*filter(None, (one_line(fields.text("parent")),))]
     needs = [*fields.names("blocked_by")]
     others: list[object] = []
     for edge in edges if isinstance(edges, list) else [edges]:
@@ -190,7 +190,9 @@ def _read_edges(fields: Fields, name: str) -> tuple[str | None, tuple[str, ...],
         elif edge and as_text(edge).strip():
             if kind == "parent-child":
                 fields.report(f"{name} has a second parent, {target}; the first one counts.")
-            others.append({k: v for k, v in edge.items() if k not in _MEANINGLESS} if kind else edge)
+            if kind and isinstance(edge, dict):
+                edge = {key: value for key, value in edge.items() if key not in _MEANINGLESS}  # noqa: PLW2901
+            others.append(edge)
     rest = {"dependencies": as_text(others)} if others else {}
     return next(iter(parents), None), tuple(dict.fromkeys(needs)), rest
 
