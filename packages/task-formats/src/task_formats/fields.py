@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from task_formats.decoding import as_text, moment
@@ -43,6 +44,7 @@ PRIORITIES: Final[Mapping[str, Priority]] = {
 _ITEM = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+(?:\[([ xX]?)\][ \t]+)?(?=\S)")
 
 
+@lru_cache(maxsize=1024)
 def normalize(word: str) -> str:
     """Return ``word`` in lower case, with single blanks for ``-`` and ``_`` and without apostrophes."""
     return " ".join(re.sub(r"[-_\s]+", " ", word.casefold()).replace("'", "").split())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 __all__ = ["CONFIGS", "ROOT_CONFIG", "find", "kind_of"]
 
@@ -46,8 +44,13 @@ def kind_of(name: str, root: str) -> str:
 
 
 def _find_markdown(folder: Path) -> list[Path]:
-    files = (file for file in folder.rglob("*.md") if file.is_file())
-    return sorted(files, key=lambda file: [_natural(part) for part in file.relative_to(folder).parts])
+    names = (
+        os.path.join(place, name)  # noqa: PTH118 - thousands of paths, which are compared as text
+        for place, _, files in os.walk(folder)
+        for name in files
+        if name.lower().endswith(".md")
+    )
+    return [file for name in sorted(names, key=_natural) if (file := Path(name)).is_file()]
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

@@ -52,9 +52,11 @@ def parse_simple(text: str) -> dict[str, object] | None:
     values: dict[str, object] = {}
     items: list[object] = []
     open_key, indent = "", ""
+    if not text.replace("\n", "").isprintable():
+        return None
     for line in text.removesuffix("\n").split("\n"):
         match = _SIMPLE.fullmatch(line)
-        if not match or not line.isprintable():
+        if not match:
             return None
         key, dash, quoted, plain, empty = match.groups()
         value = quoted if plain is None else plain.rstrip()
@@ -62,7 +64,7 @@ def parse_simple(text: str) -> dict[str, object] | None:
             if key in values:
                 return None
             values[key] = [] if empty else value or ""
-            open_key, items = "" if match.end(1) + 1 < len(line.rstrip()) else key, list[object]()
+            open_key, items = key if value is None and not empty else "", list[object]()
         elif not open_key or value is None or (items and dash != indent):
             return None
         else:

@@ -171,9 +171,11 @@ def _connect(tasks: Sequence[ForeignTask]) -> tuple[ForeignTask, ...]:
     def find(name: str) -> str:
         return known.get(name.casefold(), name)
 
+    dotted = {task.id: known.get(task.id.rpartition(".")[0].casefold()) for task in tasks if "." in task.id[1:]}
     connected: list[ForeignTask] = []
     for task in tasks:
-        parent = task.parent or ("." in task.id and known.get(task.id.rpartition(".")[0].casefold()))
+        parent = find(task.parent) if task.parent else dotted.get(task.id)
         dependencies = tuple(dict.fromkeys(map(find, task.dependencies)))
-        connected.append(replace(task, parent=find(parent) if parent else None, dependencies=dependencies))
+        is_same = (parent, dependencies) == (task.parent, task.dependencies)
+        connected.append(task if is_same else replace(task, parent=parent, dependencies=dependencies))
     return tuple(connected)

@@ -124,7 +124,8 @@ def _split(body: str, line: int, remarks: Remarks) -> Iterator[tuple[str, str]]:
 
 def _trim(text: str) -> str:
     """Return ``text`` without blank lines around it."""
-    return re.sub(r"\A(?:[ \t]*\n)+", "", text).rstrip()
+    text = text.rstrip()
+    return text[text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1 :]
 
 
 def _mark(title: str, marker: str, content: str, between: str = "\n\n") -> str:
