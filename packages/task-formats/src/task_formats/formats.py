@@ -113,4 +113,4 @@ def _read(file: Path, start: Path) -> SourceFile:
         data = file.read_bytes()
     except OSError as error:
         raise Unreadable(f"{file} cannot be read: {error.strerror}") from error
-    return SourceFile(file.name if file == start else file.relative_to(start).as_posix(), data)
+    return SourceFile(file.name if file == start else file.as_posix().removeprefix(f"{start.as_posix()}/"), data)
