@@ -244,6 +244,32 @@ def test_a_file_that_is_not_a_task_is_named(text: str, words: str) -> None:
     assert [each[: len(words) + 4] for each in texts(reading)] == [f"a.md{words}"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"---\nid: 1{' ' * 100_000}#\ntitle: a\n---\n",
+        f"---\nid: 1\ntitle: a: b{' ' * 100_000}c\n---\n",
+        "---\nid: 1\ntitle: a\n---\n" + "```a\n## b\n" * 20_000,
+        "---\nid: 1\ntitle: a\n---\n" + f"## Acceptance Criteria\n- {' ' * 100_000}\n",
+    ],
+)
+def test_long_lines_do_not_hold_the_reader_up(text: str) -> None:
+    assert [task.id for task in read([SourceFile("a.md", text.encode())]).tasks] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("body", "notes"),
+    [
+        ("~~~~ a\n## b\n~~~\n## c\n  ~~~~~ \n## d", "~~~~ a\n## b\n~~~\n## c\n  ~~~~~"),
+        ("```\n## b\n``` c\n", "```"),
+        ("a ``` b\n## c", "a ``` b"),
+    ],
+)
+def test_a_heading_in_a_fence_is_text(body: str, notes: str) -> None:
+    (task,) = read(task_file("id: 1\ntitle: a", f"## Implementation Notes\n{body}")).tasks
+    assert task.notes == (notes,)
+
+
 def test_marks_line_ends_and_invalid_bytes_do_no_harm() -> None:
     data = b"\xef\xbb\xbf---\r\nid: 1\r\ntitle: a\r\n---\r\n\r\n## Description\r\n\r\nb\xff\r\n"
     reading = read([SourceFile("a.md", data)])
@@ -336,6 +362,7 @@ def test_the_signs_are_counted() -> None:
     )
     assert signs(sources(a="x", b=task, c="x")) == (one,)
     assert signs(sources(README="---\ntitle: a\n---\n")) == ()
+    assert signs(sources(a="---\nid:\ntitle: a\nstatus: b\n---\n")) == (one,)
 
 
 _PIECES = ["a", "bc", ":", ": ", " #", "'", '"', "- ", "  - ", "    ", "\n", "[]", "[", " ", "1.10", "@", "\x0b", "é"]

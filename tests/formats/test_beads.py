@@ -223,7 +223,7 @@ def test_a_database_beside_the_export_makes_it_perhaps_stale(tmp_path: Path) -> 
     issues.write_text(json.dumps(issue()))
     assert find(tmp_path) == find(folder) == find(issues) == [issues]
     state.write_text("{}")
-    assert find(tmp_path) == find(folder) == [issues, state]
+    assert find(tmp_path) == find(folder) == find(issues) == [issues, state]
     reading = read([SourceFile(file.name, file.read_bytes()) for file in find(folder)])
     assert len(reading.tasks) == 1
     assert reading.warnings == (

@@ -48,7 +48,7 @@ def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) 
 
 
 def _instant(time: str) -> datetime | None:
-    return datetime.fromisoformat(time) if moment(time) else None
+    return datetime.fromisoformat(iso) if (iso := moment(time)) else None
 
 
 def _short(value: object) -> str:

@@ -19,8 +19,10 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ERRORS = (yaml.YAMLError, ValueError, RecursionError)
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _TITLE_WITH_COMMENT = re.compile(r"^(title:[ \t]+)([^\s'\"|>#&*!\[{].*[ \t]#.*)$", re.MULTILINE)
-_SIMPLE = re.compile(r"(?:([A-Za-z_]\w*):|( *)-)(?: +(?:'([^']*)'|([A-Za-z0-9_](?:[\w ./()+,'-]|:(?=\w))*)|(\[\])))? *")
-_LINE = re.compile(r"([ \t]*(?:-|[\w-]+:)[ \t]+)(\S.*?)[ \t]*")
+_SIMPLE = re.compile(
+    r"(?:([A-Za-z_]\w*):|( *)-)(?: *| +'([^']*)' *| +([A-Za-z0-9_](?:[\w ./()+,'-]|:(?=\w))*)| +(\[\]) *)"
+)
+_LINE = re.compile(r"([ \t]*(?:-|[\w-]+:)[ \t]+)(\S(?:.*\S)?)[ \t]*")
 
 
 class FrontMatter(NamedTuple):

@@ -41,7 +41,7 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
         parts = split_front_matter(text, [])
         if parts and {"id", "title", "status"} <= parts.values.keys():
             found.append("front matter with id, title and status")
-            if file.name.rpartition("/")[2].lower().startswith(str(parts.values["id"]).lower()):
+            if file.name.rpartition("/")[2].lower().startswith(str(parts.values["id"] or "-").lower()):
                 found.append("a file that is named for its id")
             break
     return tuple(found)

@@ -32,9 +32,9 @@ _KINDS: Final = {
     "comments": COMMENTS,
 }
 _HEADING = re.compile(r"\n##[ \t]+(.+)")
+_HEADING_OR_FENCE = re.compile(r"\n(?:##[ \t]+(.+)| {0,3}(```+|~~~+)(.*))")
 _BEGIN = re.compile(r"\s*\n<!-- ((?:SECTION:)?[A-Z_]+):BEGIN -->[ \t]*\n?")
 _END = re.compile(r"<!-- ((?:SECTION:)?[A-Z_]+):END -->")
-_FENCE = re.compile(r"^(```+|~~~+).*?^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"(\[x\] )?#\d+ ")
 
 
@@ -95,11 +95,7 @@ def compose_body(sections: Sections) -> str:
 def _split(body: str, line: int, remarks: Remarks) -> Iterator[tuple[str, str]]:
     """Yield the kind and the content of each section; what is under other headings is text."""
     body = f"\n{body}"
-    has_fences = "```" in body or "~~~" in body
-    fences = [match.span() for match in _FENCE.finditer(body if has_fences else "")]
-    headings = [
-        match for match in _HEADING.finditer(body) if not any(start <= match.start() < end for start, end in fences)
-    ]
+    headings = _find_headings(body)
     done = 0
     for number, heading in enumerate(headings):
         kind = _KINDS.get(heading[1].strip().lower())
@@ -120,6 +116,24 @@ def _split(body: str, line: int, remarks: Remarks) -> Iterator[tuple[str, str]]:
             done = body.index("-->", end) + 3
         yield kind, body[start:end]
     yield _TEXT, body[done:]
+
+
+def _find_headings(body: str) -> list[re.Match[str]]:
+    """Return the headings that are not in a fence; one that never closes is none."""
+    if "```" not in body and "~~~" not in body:
+        return [*_HEADING.finditer(body)]
+    headings: list[re.Match[str]] = []
+    inside: list[re.Match[str]] = []
+    fence = ""
+    for match in _HEADING_OR_FENCE.finditer(body):
+        if match[1]:
+            (inside if fence else headings).append(match)
+        elif not fence:
+            fence = match[2]
+        elif match[2].startswith(fence) and not match[3].strip():
+            fence = ""
+            inside.clear()
+    return headings + inside
 
 
 def _trim(text: str) -> str:

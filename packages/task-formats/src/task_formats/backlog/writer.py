@@ -146,12 +146,13 @@ def _fill(task: ForeignTask, status: str, sections: Sections) -> dict[str, objec
 
 def _write_time(time: str) -> str:
     """Return a time in UTC as Backlog.md writes it, with seconds if it has any."""
-    if not moment(time) or "T" not in time:
-        return time
+    iso = moment(time)
+    if iso is None or "T" not in iso:
+        return iso or time
     try:
-        value = datetime.fromisoformat(time).astimezone(UTC).replace(tzinfo=None)
+        value = datetime.fromisoformat(iso).astimezone(UTC).replace(tzinfo=None)
     except OverflowError:
-        return time
+        return iso
     return value.isoformat(" ", "minutes" if not value.second and not value.microsecond else "auto")
 
 

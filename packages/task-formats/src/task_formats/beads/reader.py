@@ -46,14 +46,12 @@ _MEANINGLESS: Final = frozenset({"created_at", "created_by", "issue_id", "metada
 
 def find(path: Path) -> list[Path]:
     """Return the list of issues at ``path``: a file, ``.beads`` or a project; with one file of a database."""
-    if path.is_file():
-        return [path]
-    for folder in (path, path / ".beads"):
-        for name in _LISTS:
-            if (folder / name).is_file():
-                databases = [file for pattern in _DATABASES for file in sorted(folder.glob(pattern)) if file.is_file()]
-                return [folder / name, *databases[:1]]
-    return []
+    lists = [path] if path.is_file() else [folder / name for folder in (path, path / ".beads") for name in _LISTS]
+    file = next((each for each in lists if each.is_file()), path)
+    if file.name in _LISTS and file.is_file():
+        databases = (each for pattern in _DATABASES for each in sorted(file.parent.glob(pattern)) if each.is_file())
+        return [file, *islice(databases, 1)]
+    return [file] if file.suffix.lower() in (".jsonl", ".json") and file.is_file() else []
 
 
 def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:

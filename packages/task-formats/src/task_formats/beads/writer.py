@@ -108,9 +108,10 @@ def _write_issue(task: ForeignTask) -> dict[str, object]:
     return {name: value for name, value in issue.items() if value not in ("", None, [])}
 
 
-def _write_time(time: str) -> str:
-    """Return a time as Beads reads it, which has no dates without a time of day."""
-    return f"{time}T00:00:00Z" if moment(time) and len(time) == len("2026-01-02") else time
+def _write_time(time: str) -> str | None:
+    """Return a time as Beads reads it, which has no dates without a time of day; None if it is not readable."""
+    iso = moment(time)
+    return iso if iso is None or "T" in iso else f"{iso}T00:00:00Z"
 
 
 def _parse(text: str) -> object:
