@@ -81,10 +81,12 @@ def test_a_task_that_goes_back_has_the_id_that_it_came_with() -> None:
         ForeignTask("2", "Two", parent="1", dependencies=("1",), rest={"origin": "backlog:task-1"}),
         ForeignTask("3", "Three", rest={"origin": "beads:2"}),
         ForeignTask("4", "Four", rest={"origin": "beads:bd-1"}),
+        ForeignTask("5", "Five", rest={"origin": "beads:5"}),
     ]
     assert give_ids_back(tasks, "beads") == [
         ForeignTask("bd-1", "One", rest={"k": "v"}),
         ForeignTask("2", "Two", parent="bd-1", dependencies=("bd-1",), rest={"origin": "backlog:task-1"}),
         ForeignTask("3", "Three", rest={"origin": "beads:2"}),
         ForeignTask("4", "Four", rest={"origin": "beads:bd-1"}),
+        ForeignTask("5", "Five"),
     ]

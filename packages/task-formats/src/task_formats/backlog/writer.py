@@ -92,7 +92,8 @@ def _choose_status(task: ForeignTask) -> tuple[str, str]:
 
 def _name_file(task: ForeignTask, prefix: str, names: set[str]) -> str:
     """Return a name that Backlog.md finds, that every system accepts and that is not in ``names``, which gets it."""
-    start = task.id if task.id.lower().startswith(f"{prefix}-") else f"{prefix}-{task.id}"
+    has_prefix = task.id.lower().startswith(f"{prefix}-")
+    start = f"{prefix}-{task.id[len(prefix) + 1 :] if has_prefix else task.id}"  # the case counts
     words = (re.sub(r"[^\w.]+", "-", text).strip("-.")[:60] for text in (start, task.title))
     stem = " - ".join(filter(None, words))
     name, number = stem, 2

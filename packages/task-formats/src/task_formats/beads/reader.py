@@ -51,7 +51,7 @@ def find(path: Path) -> list[Path]:
     if file.name in _LISTS and file.is_file():
         databases = (each for pattern in _DATABASES for each in sorted(file.parent.glob(pattern)) if each.is_file())
         return [file, *islice(databases, 1)]
-    return [file] if file.suffix.lower() in (".jsonl", ".json") and file.is_file() else []
+    return [file] if file.is_file() else []
 
 
 def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:

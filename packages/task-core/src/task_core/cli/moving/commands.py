@@ -183,7 +183,9 @@ def _export(server: TaskServer, options: argparse.Namespace) -> int:
         raise Unreadable(f"{options.path} already exists: move it away, or name another one")
     mover = _mover(server)
     with mover.transaction() as work:
-        tasks = give_ids_back(mover.tasks(work), options.format)
+        statuses = mover.home.statuses  # a word that says no more than the state is left to the format
+        found = [replace(it, status="") if it.status == statuses[it.state] else it for it in mover.tasks(work)]
+    tasks = give_ids_back(found, options.format)
     writing = FORMATS[options.format].write(tasks)
     for file in writing.files:
         path = options.path / file.name if file.name else options.path
