@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_formats.formats import FORMATS, Unreadable, load, recognise
@@ -30,7 +30,7 @@ ISSUE = {
     "labels": [{"name": "bug"}, {"name": "priority: high"}],
     "assignees": [{"login": "somebody"}],
     "author": {"login": "other"},
-    "milestone": {"title": "spring"},
+    "milestone": {"title": "spring", "dueOn": "2026-03-01T00:00:00Z"},
     "comments": [{"author": {"login": "a"}, "createdAt": "2026-01-01T00:00:00Z", "body": "Yes."}],
     "parent": {"number": 3},
     "blockedBy": {"nodes": [{"number": 5}]},
@@ -65,7 +65,7 @@ def read(name: str, *values: object) -> Reading:
 @pytest.mark.requirement("MV-7")
 def test_a_task_of_claude_code_keeps_its_text_status_and_what_it_waits_for() -> None:
     found = FORMATS["claude-tasks"].read(files(CLAUDE, name="1.json"))
-    rest = {"activeForm": "Painting the fence", "owner": "me"}
+    rest = {"activeForm": "Painting the fence", "owner": "me", "blocks": "3"}
     assert found.tasks == (
         ForeignTask(
             "1",
@@ -81,14 +81,42 @@ def test_a_task_of_claude_code_keeps_its_text_status_and_what_it_waits_for() -> 
 
 
 @pytest.mark.requirement("MV-8")
-def test_older_todos_of_claude_code_are_numbered_and_nothing_else_is_lost() -> None:
-    found = read("claude-tasks", [TODO, {"status": "odd"}, 5])
-    assert [(task.id, task.title, task.state) for task in found.tasks] == [
-        ("1", "Buy paint", "done"),
-        ("2", "2", "open"),
-    ]
+def test_older_todos_of_claude_code_are_read_and_nothing_else_is_lost() -> None:
+    found = read("claude-tasks", [TODO, {"status": "odd", "id": "9"}, 5, {"theme": "dark"}])
+    assert [(task.title, task.state) for task in found.tasks] == [("Buy paint", "done"), ("tasks:9", "open")]
     assert found.unknown_statuses == {"odd"}
-    assert [problem.place for problem in found.problems] == ["tasks.json:2", "tasks.json:3"]
+    assert [problem.place for problem in found.problems] == ["tasks.json:2", "tasks.json:3", "tasks.json:4"]
+
+
+@pytest.mark.requirement("MV-4")
+def test_a_todo_keeps_its_id_when_others_come_before_it_in_its_file_or_in_another_one() -> None:
+    def ids(**todos: object) -> set[str]:
+        sources = [SourceFile(f"{name}.json", json.dumps(value).encode()) for name, value in todos.items()]
+        found = FORMATS["claude-tasks"].read(sources)
+        assert not found.problems
+        return {task.id for task in found.tasks}
+
+    before = ids(b=[TODO, TODO])
+    assert len(before) == 2
+    assert before < ids(a=[TODO], b=[{"content": "Sweep", "status": "pending"}, TODO, TODO])
+
+
+@pytest.mark.requirement("MV-8")
+def test_all_lists_of_claude_code_are_read_from_their_folder(tmp_path: Path) -> None:
+    for name, number in (("one", 10), ("one", 2), ("two", 2)):
+        place = tmp_path / name / f"{number}.json"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(json.dumps({**CLAUDE, "id": str(number), "blocks": ["2"], "blockedBy": []}), "utf-8")
+        (place.parent / ".lock").touch()
+    found = FORMATS["claude-tasks"].read(load("claude-tasks", tmp_path))
+    assert [(task.id, task.dependencies) for task in found.tasks] == [
+        ("one:2", ("one:2", "one:10")),
+        ("one:10", ()),
+        ("two:2", ("two:2",)),
+    ]
+    assert not found.problems
+    (one,) = FORMATS["claude-tasks"].read(load("claude-tasks", tmp_path / "two")).tasks
+    assert one.id == "2"
 
 
 @pytest.mark.requirement("MV-7")
@@ -97,13 +125,54 @@ def test_an_issue_keeps_people_comments_and_relations() -> None:
     assert (task.id, task.title, task.text, task.state) == ("7", "The door sticks", "It sticks.", "cancelled")
     assert (task.parent, task.dependencies, task.priority) == ("3", ("5",), "high")
     assert task.labels == ("bug", "priority: high")
-    assert {name: task.rest[name] for name in ("assignees", "author", "milestone", "subIssues")} == {
+    assert task.rest == {
         "assignees": "somebody",
         "author": "other",
         "milestone": "spring",
+        "milestone.dueOn": "2026-03-01T00:00:00Z",
         "subIssues": "9",
+        "comments": "a 2026-01-01T00:00:00Z\nYes.",
+        "url": "https://github.example/x/y/issues/7",
     }
-    assert task.rest["comments"] == "a 2026-01-01T00:00:00Z\nYes."
+
+
+@pytest.mark.requirement("MV-7")
+def test_relations_that_only_the_other_issue_names_are_kept() -> None:
+    away = {"number": 2, "url": "https://github.example/x/other/issues/2"}
+    first = {**ISSUE, "number": 1, "parent": None, "blockedBy": [away], "blocking": [{"number": 2}, {"number": 3}]}
+    first["subIssues"] = {"nodes": [{"number": 2}, {"number": 3}, {"number": 8}]}
+    others = [
+        {"number": 2, "title": "b", "parent": {"number": 1}},
+        {"number": 3, "title": "c", "parent": {"number": 4}},
+    ]
+    found = read("github", [first, *others, {**others[0], "number": 5, "blockedBy": [{"number": 1}, 1]}])
+    assert [(task.id, task.parent, task.dependencies) for task in found.tasks] == [
+        ("1", None, ("https://github.example/x/other/issues/2",)),
+        ("2", "1", ("1",)),
+        ("3", "4", ("1",)),
+        ("5", "1", ("1",)),
+    ]
+    assert found.tasks[0].rest["subIssues"] == "3, 8"
+
+
+@pytest.mark.requirement("MV-8")
+@pytest.mark.parametrize(
+    ("field", "value", "kept"),
+    [
+        ("labels", [{"color": "red"}], '[{"color": "red"}]'),
+        ("assignees", [True], "[true]"),
+        ("comments", 5, "5"),
+        ("comments", [{"author": {"login": "a"}}], '[{"author": {"login": "a"}}]'),
+        ("comments", [{"author": "ghost", "body": "No."}], "ghost\nNo."),
+        ("author", "somebody", "somebody"),
+        ("milestone", {"number": 3}, '{"number": 3}'),
+        ("parent", {"id": "I_1"}, '{"id": "I_1"}'),
+        ("createdAt", "yesterday", "yesterday"),
+    ],
+)
+def test_a_field_in_another_shape_is_kept_as_it_is(field: str, value: object, kept: str) -> None:
+    (task,) = read("github", [{"number": 1, "title": "t", field: value}]).tasks
+    assert task.rest == {field: kept}
 
 
 @pytest.mark.requirement("MV-8")
@@ -152,9 +221,49 @@ def test_a_task_of_task_master_keeps_its_fields_and_a_dependency_on_a_sibling() 
     assert (walls.parent, walls.dependencies, walls.state) == ("1", ("1.1", "1.2", "3"), "open")
 
 
+@pytest.mark.requirement("MV-4", "MV-8")
+def test_the_ids_of_a_tag_stay_when_another_tag_comes() -> None:
+    main, other = {"master": {"tasks": [MASTER]}}, {"next": {"tasks": [{"id": 1, "title": "x"}]}}
+    alone = [*read("taskmaster", main).tasks, *read("taskmaster", other).tasks]
+    both = read("taskmaster", {**main, **other}).tasks
+    assert [task.id for task in both] == [task.id for task in alone] == ["1", "1.1", "1.2", "next:1"]
+    assert [task.labels for task in both] == [*[("tag:master",)] * 3, ("tag:next",)]
+    assert [task.labels for task in alone] == [*[()] * 3, ("tag:next",)]
+
+
+@pytest.mark.requirement("MV-8")
+def test_subtasks_stay_below_their_own_task_if_its_id_is_repeated() -> None:
+    other = {
+        "id": "1",
+        "title": "Other",
+        "subtasks": [{"title": "Roof"}, {"id": 2, "title": "Door", "dependencies": [2, 1]}],
+    }
+    third = {"id": 1, "title": "Third", "parentTaskId": 4, "parentId": "undefined"}
+    found = read("taskmaster", {"tasks": [MASTER, other, third]})
+    assert [(task.id, task.parent, task.dependencies) for task in found.tasks[3:]] == [
+        ("1-2", None, ()),
+        ("1-2.1", "1-2", ()),
+        ("1-2.2", "1-2", ("1-2.2", "1-2.1")),
+        ("1-3", None, ()),
+    ]
+    assert found.tasks[-1].rest == {"parentTaskId": "4"}
+    assert [problem.place for problem in found.problems] == ["tasks.json:2", "tasks.json:3"]
+
+
+@pytest.mark.requirement("MV-8")
+def test_everything_beside_the_tasks_of_a_tag_is_counted_or_named() -> None:
+    value = {"a": {"tasks": [MASTER], "metadata": {}, "more": 1}, "b": [MASTER], "metadata": {}}
+    found = read("taskmaster", value)
+    assert found.left_out == {"metadata of tags": 2}
+    assert [problem.text.partition(":")[0] for problem in found.problems] == ["a.more", "b"]
+
+
 @pytest.mark.requirement("MV-8")
 @pytest.mark.parametrize("name", ["claude-tasks", "github", "taskmaster"])
-@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"7", b"\xff\xfe{", b'{"tasks": 3}', b'{"a": {"tasks": 1}}'])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[1]", b"7", b"\xff\xfe{", b'{"message": "Not Found"}', b'{"tasks": 3}', b'{"a": {"tasks": 1}}'],
+)
 def test_what_is_no_list_of_tasks_is_named(name: str, data: bytes) -> None:
     found = FORMATS[name].read([SourceFile("x.json", data)])
     assert found.problems
@@ -169,11 +278,15 @@ JSON = st.recursive(
 
 
 @pytest.mark.requirement("MV-8")
+@settings(max_examples=50)
 @given(JSON, st.sampled_from(["claude-tasks", "github", "taskmaster"]))
 def test_no_json_stops_a_reader(value: object, name: str) -> None:
     found = read(name, {"tasks": value} if name == "taskmaster" else value)
     assert all(task.id and task.title for task in found.tasks)
     assert len({task.id for task in found.tasks}) == len(found.tasks)
+    places = {it.place for it in (*found.tasks, *found.problems)}
+    items = value if isinstance(value, list) else []
+    assert {f"tasks.json:{number}" for number, _ in enumerate(items, 1)} <= places
 
 
 @pytest.mark.requirement("MV-1")

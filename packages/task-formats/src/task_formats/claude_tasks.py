@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from task_formats.decoding import json_of, unique_ids
+from task_formats.decoding import json_of
 from task_formats.fields import STATES, Fields, normalize, one_line
-from task_formats.objects import objects_in
+from task_formats.id_register import IdRegister
+from task_formats.objects import add_reverse, objects_in
 from task_formats.record import ForeignTask, Problem, Reading
 
 if TYPE_CHECKING:
@@ -20,22 +21,24 @@ __all__ = ["NAME", "find", "read", "signs"]
 
 NAME: Final = "claude-tasks"
 
-_TASK: Final = re.compile(r"(?:.*/)?\d+\.json")
+_TASK: Final = re.compile(r"(?:.*/)?\d+\.json", re.ASCII)
 """The name of a file with one task."""
 
 
 def find(path: Path) -> list[Path]:
-    """Return the file, or the files of one list, sorted by their numbers; without numbers, all of JSON."""
+    """Return the file, or the files of one list or of all lists in a folder, sorted; without numbers, all of JSON."""
     if path.is_file():
         return [path]
     found = [it for it in path.glob("*.json") if it.is_file()]
-    numbered = [it for it in found if it.stem.isdecimal()]
-    return sorted(numbered, key=lambda it: (int(it.stem), it.name)) or sorted(found)
+    for numbered in (found, [it for it in path.glob("*/*.json") if it.is_file()]):
+        if tasks := [it for it in numbered if _TASK.fullmatch(it.name)]:
+            return sorted(tasks, key=lambda it: (it.parent.name, int(it.stem), it.name))
+    return sorted(found)
 
 
 def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     """Return what shows a list of Claude Code."""
-    values = [json_of(file)[0] for file in files[:3]]
+    values = [json_of(file)[0] for file in files]
     tasks = [it for it in values if isinstance(it, dict) and "subject" in it and "status" in it]
     todos = [it for value in values if isinstance(value, list) for it in value if isinstance(it, dict)]
     found = {
@@ -49,21 +52,33 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
 
 
 def read(files: Sequence[SourceFile]) -> Reading:
-    """Read the files; no input raises an error."""
+    """Read the files; no input raises an error.
+
+    The ids of a list that is in a folder of its own begin with the folder's name. Older to-dos have the name of their
+    file before their ids, which come from their text if they have none: their numbers change with every update.
+    """
     problems: list[Problem] = []
     tasks: list[ForeignTask] = []
+    ids = IdRegister(problems)
+    blocks: dict[str, tuple[str, ...]] = {}
     for item, place, number in objects_in(files, problems):
-        stem = place.rpartition("/")[2].removesuffix(".json")
-        tasks.append(_task(Fields(item, place, problems), place, str(number or stem)))
+        if not item.keys() & {"subject", "content", "status"}:
+            problems.append(Problem(place, "This is not a task: it has no subject, content or status."))
+            continue
+        fields = Fields(item, place, problems)
+        folder, _, stem = place.removesuffix(f":{number}").removesuffix(".json").rpartition("/")
+        start = f"{f'{folder}/' * bool(folder)}{stem}:" if number else f"{folder}:" * bool(folder)
+        title = one_line(fields.text("subject") or fields.text("content"))
+        own = fields.text("id") or ("" if number else stem)
+        task_id = ids.claim(start + own, place) if own else ids.name(title, place, start)
+        blocks[task_id] = tuple(start + name for name in fields.names("blocks"))
+        tasks.append(_task(fields, task_id, title, start, place))
     unknown = {task.status for task in tasks if task.status and normalize(task.status) not in STATES}
-    unique, repeated = unique_ids(tasks)
-    return Reading(unique, (*problems, *repeated), unknown_statuses=frozenset(unknown))
+    return Reading(add_reverse(tasks, blocks, "blocks"), tuple(problems), unknown_statuses=frozenset(unknown))
 
 
-def _task(fields: Fields, place: str, number: str) -> ForeignTask:
-    title = one_line(fields.text("subject") or fields.text("content"))
-    status, task_id = fields.text("status"), fields.text("id") or number
-    fields.take("blocks")  # each is in the other task's blockedBy too
+def _task(fields: Fields, task_id: str, title: str, start: str, place: str) -> ForeignTask:
+    status = fields.text("status")
     if not title:
         fields.report("No subject; the id is used.")
     return ForeignTask(
@@ -72,7 +87,7 @@ def _task(fields: Fields, place: str, number: str) -> ForeignTask:
         text=fields.text("description"),
         state=STATES.get(normalize(status), "open"),
         status=status,
-        dependencies=fields.names("blockedBy"),
+        dependencies=tuple(start + name for name in fields.names("blockedBy")),
         rest=fields.rest(),
         place=place,
     )

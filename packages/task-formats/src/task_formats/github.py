@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from task_formats.decoding import as_text, json_of, unique_ids
+from task_formats.decoding import as_text, json_of
 from task_formats.fields import PRIORITIES, Fields, normalize, one_line
-from task_formats.objects import objects_in
+from task_formats.id_register import IdRegister
+from task_formats.objects import add_reverse, objects_in
 from task_formats.record import ForeignTask, Problem, Reading
 
 if TYPE_CHECKING:
@@ -46,33 +47,84 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
 def read(files: Sequence[SourceFile]) -> Reading:
     """Read the files; no input raises an error."""
     problems: list[Problem] = []
-    tasks = [_task(Fields(item, place, problems), place) for item, place, _ in objects_in(files, problems)]
+    tasks: list[ForeignTask] = []
+    ids = IdRegister(problems)
+    children: dict[str, list[str]] = {}
+    waiting: dict[str, list[str]] = {}
+    for item, place, _ in objects_in(files, problems):
+        if not item.keys() & {"number", "title"}:
+            problems.append(Problem(place, "This is not an issue: it has no number and no title."))
+            continue
+        fields = _Issue(item, place, problems)
+        task_id = ids.claim(fields.text("number") or place, place)
+        children[task_id] = fields.listed("subIssues", "number")
+        waiting[task_id] = fields.listed("blocking", "number")
+        tasks.append(_task(fields, task_id, place))
     warnings: list[str] = []
     if len(tasks) == _LIMIT:
         warnings.append("These are 30 issues, as many as gh lists if it is not asked for more: use --limit 1000.")
     if tasks and all(normalize(task.status) != "closed" for task in tasks):
         warnings.append("No issue is closed: gh lists those only with --state all.")
     unknown = {task.status for task in tasks if task.status and normalize(task.status) not in _STATES}
-    unique, repeated = unique_ids(tasks)
-    return Reading(unique, (*problems, *repeated), warnings=tuple(warnings), unknown_statuses=frozenset(unknown))
+    related = add_reverse(add_reverse(tasks, waiting, "blocking"), children, "subIssues", is_parent=True)
+    return Reading(related, tuple(problems), warnings=tuple(warnings), unknown_statuses=frozenset(unknown))
 
 
-def _task(fields: Fields, place: str) -> ForeignTask:
-    task_id = fields.text("number") or place
+class _Issue(Fields):
+    """Takes lists of objects as names; a field with anything else stays in ``rest``."""
+
+    def listed(self, name: str, key: str) -> list[str]:
+        """Take the member ``key`` of each object, and text and numbers as they are; one object is a list too.
+
+        An issue of another repository is its address.
+        """
+        value, home = self.get(name), _repository(self.get("url"))
+        value = value.get("nodes", [value]) if isinstance(value, dict) else value
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        found: list[object] = []
+        for it in values:
+            is_away = isinstance(it, dict) and home and _repository(it.get("url")) not in {"", home}
+            found.append(it.get("url" if is_away else key) if isinstance(it, dict) else it)
+        if any(isinstance(it, bool) or not isinstance(it, str | int) or it == "" for it in found):
+            return []
+        self.take(name)
+        return [*dict.fromkeys(map(as_text, found))]
+
+    def comments(self) -> str:
+        """Take the comments as text."""
+        value = self.get("comments")
+        if not isinstance(value, list) or not all(isinstance(it, dict) and it.get("body") for it in value):
+            return ""
+        self.take("comments")
+        parts: list[str] = []
+        for comment in value:
+            author = comment.get("author")
+            name = author.get("login") if isinstance(author, dict) else author
+            head = " ".join(as_text(it) for it in (name, comment.get("createdAt")) if it)
+            parts.append("\n".join(filter(None, (head, as_text(comment["body"])))))
+        return "\n\n".join(parts)
+
+
+def _repository(address: object) -> str:
+    return address.rpartition("/issues/")[0] if isinstance(address, str) else ""
+
+
+def _task(fields: _Issue, task_id: str, place: str) -> ForeignTask:
     title, status, reason = one_line(fields.text("title")), fields.text("state"), fields.text("stateReason")
     state = _STATES.get(normalize(status), "open")
     if state == "done" and normalize(reason) in {"not planned", "duplicate"}:
         state = "cancelled"
-    labels = tuple(dict.fromkeys(_names(fields.take("labels"), "name")))
-    comments = [_comment(it) for it in _objects(fields.take("comments"))]
-    children = _names(fields.take("subIssues"), "number")
+    labels = tuple(fields.listed("labels", "name"))
+    milestone = fields.get("milestone")
     if not title:
         fields.report("No title; the number is used.")
-    people = {"assignees": ", ".join(_names(fields.take("assignees"), "login"))}
-    people["author"] = ", ".join(_names([fields.take("author")], "login"))
-    people["milestone"] = ", ".join(_names([fields.take("milestone")], "title"))
-    people["comments"] = "\n\n".join(comments)
-    people["subIssues"] = ", ".join(children)
+    texts = {
+        "assignees": ", ".join(fields.listed("assignees", "login")),
+        "author": ", ".join(fields.listed("author", "login")),
+        "milestone": ", ".join(fields.listed("milestone", "title")),
+        "milestone.dueOn": as_text(milestone.get("dueOn") or "") if isinstance(milestone, dict) else "",
+        "comments": fields.comments(),
+    }
     return ForeignTask(
         id=task_id,
         title=title or task_id,
@@ -81,32 +133,15 @@ def _task(fields: Fields, place: str) -> ForeignTask:
         status=status,
         priority=_priority(labels),
         labels=labels,
-        parent=next(iter(_names([fields.take("parent")], "number")), None),
-        dependencies=tuple(dict.fromkeys(_names(fields.take("blockedBy"), "number"))),
+        parent=next(iter(fields.listed("parent", "number")), None),
+        dependencies=tuple(fields.listed("blockedBy", "number")),
         created=fields.time("createdAt"),
         updated=fields.time("updatedAt"),
         closed=fields.time("closedAt"),
         result=reason.replace("_", " ").lower(),
-        rest={**fields.rest(), **{name: text for name, text in people.items() if text}},
+        rest={**fields.rest(), **{name: text for name, text in texts.items() if text}},
         place=place,
     )
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    value = value.get("nodes", [value]) if isinstance(value, dict) else value
-    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
-
-
-def _names(value: object, key: str) -> list[str]:
-    """Return the member ``key`` of each object in a list, and what is text or a number as it is."""
-    plain = [as_text(it) for it in value if isinstance(it, str | int)] if isinstance(value, list) else []
-    return plain + [as_text(it[key]) for it in _objects(value) if it.get(key) not in (None, "")]
-
-
-def _comment(comment: dict[str, Any]) -> str:
-    author = ", ".join(_names([comment.get("author")], "login"))
-    head = " ".join(filter(None, (author, as_text(comment.get("createdAt") or ""))))
-    return "\n".join(filter(None, (head, as_text(comment.get("body") or ""))))
 
 
 def _priority(labels: Sequence[str]) -> Priority | None:

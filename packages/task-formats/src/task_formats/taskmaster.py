@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from task_formats.decoding import as_text, json_of, unique_ids
+from task_formats.decoding import as_text, json_of
 from task_formats.fields import STATES, Fields, normalize, one_line
+from task_formats.id_register import IdRegister
 from task_formats.objects import list_objects
 from task_formats.record import ForeignTask, Problem, Reading
 
@@ -22,6 +23,9 @@ NAME: Final = "taskmaster"
 _PLACES: Final = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
 """Where a project has its tasks, the present place first."""
 
+_MAIN: Final = "master"
+"""The tag that a project has from the beginning."""
+
 _OWN: Final = frozenset({"details", "testStrategy", "subtasks"})
 """Fields that only the items of Task Master have."""
 
@@ -36,7 +40,7 @@ def find(path: Path) -> list[Path]:
 def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     """Return what shows a project of Task Master."""
     value = json_of(files[0])[0] if files else None
-    items = [it for _, listed in _tags(value) for it in listed if isinstance(it, dict)]
+    items = [it for _, listed in _split(value)[0] for it in listed if isinstance(it, dict)]
     found = {
         "id, title and status in every task": bool(items)
         and all({"id", "title", "status"} <= it.keys() for it in items),
@@ -46,49 +50,61 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
 
 
 def read(files: Sequence[SourceFile]) -> Reading:
-    """Read the files; no input raises an error."""
+    """Read the files; no input raises an error.
+
+    The ids of a tag other than ``master`` begin with its name, also if it is the only one: they stay when others come.
+    """
     problems: list[Problem] = []
     tasks: list[ForeignTask] = []
+    about = 0
+    ids = IdRegister(problems)
     for file in files:
         value, found = json_of(file)
         problems += found
-        tags = [*_tags(value)]
+        tags, others = _split(value)
         if not (tags or found):
             problems.append(Problem(file.name, "No tasks: a list called tasks is expected, alone or in each tag."))
         for tag, items in tags:
-            lone = len(tags) == 1
-            name = file.name if lone else f"{file.name}:{tag}"
-            tasks += _Tag("" if lone else tag, name, problems).read(items)
+            labels = (f"tag:{tag}",) if tag and (len(tags) > 1 or tag != _MAIN) else ()
+            reader = _TagReader("" if tag in {"", _MAIN} else f"{tag}:", labels, ids, problems)
+            tasks += reader.read(items, f"{file.name}:{tag}" if labels else file.name)
+        named = [name for name in others if name.rpartition(".")[2] != "metadata"]
+        about += len(others) - len(named)
+        problems += (
+            Problem(file.name, f"{one_line(name)}: not read, because it is not a list of tasks.") for name in named
+        )
     unknown = {task.status for task in tasks if task.status and normalize(task.status) not in STATES}
-    unique, repeated = unique_ids(tasks)
-    return Reading(unique, (*problems, *repeated), unknown_statuses=frozenset(unknown))
+    left_out = {"metadata of tags": about} if about else {}
+    return Reading(tuple(tasks), tuple(problems), left_out, unknown_statuses=frozenset(unknown))
 
 
-def _tags(value: object) -> Iterator[tuple[str, list[object]]]:
-    """Yield the name of each tag with its tasks; without tags, the list alone."""
-    if not isinstance(value, dict):
-        return
-    for name, tag in value.items():
-        if name == "tasks" and isinstance(tag, list):
-            yield "", tag
-        elif isinstance(tag, dict) and isinstance(tag.get("tasks"), list):
-            yield name, tag["tasks"]
-        elif isinstance(tag, list) and name == "master":
-            yield name, tag
+def _split(value: object) -> tuple[list[tuple[str, list[object]]], list[str]]:
+    """Return the name of each tag with its tasks, blank without tags, and the names of all other members."""
+    tags: list[tuple[str, list[object]]] = []
+    others: list[str] = []
+    for name, member in value.items() if isinstance(value, dict) else ():
+        if isinstance(member, list) and name in {"tasks", _MAIN}:
+            tags.append(("" if name == "tasks" else name, member))
+        elif isinstance(member, dict) and isinstance(member.get("tasks"), list):
+            tags.append((name, member["tasks"]))
+            others += (f"{name}.{it}" for it in member if it != "tasks")
+        else:
+            others.append(name)
+    return tags, others
 
 
-class _Tag:
-    """Reads the tasks of one tag; with several, their ids begin with its name."""
+class _TagReader:
+    """Reads the tasks of one tag; their ids begin with ``start``."""
 
-    def __init__(self, tag: str, name: str, problems: list[Problem]) -> None:
-        self._tag = tag
-        self._start = f"{tag}:" if tag else ""
-        self._name = name
+    def __init__(self, start: str, labels: tuple[str, ...], ids: IdRegister, problems: list[Problem]) -> None:
+        self._start = start
+        self._labels = labels
+        self._ids = ids
         self._problems = problems
 
-    def read(self, items: Sequence[object]) -> Iterator[ForeignTask]:
-        """Yield every task, each followed by its subtasks."""
-        for item, place, number in list_objects(items, self._name, self._problems):
+    def read(self, items: Sequence[object], name: str) -> Iterator[ForeignTask]:
+        """Yield every task, each followed by its subtasks; ``name`` begins their places."""
+        for item, place, number in list_objects(items, name, self._problems):
             yield from self._read(item, place, number, None, ())
 
     def _read(
@@ -97,12 +113,14 @@ class _Tag:
         fields = Fields(item, place, self._problems)
         own = fields.text("id") or str(number)
         task_id = own if parent is None or own.startswith(f"{parent}.") else f"{parent}.{own}"
+        task_id = self._ids.claim(self._start + task_id, place).removeprefix(self._start)
         subtasks = fields.get("subtasks")
         below = [*list_objects(subtasks, place, self._problems)] if isinstance(subtasks, list) else []
         if below or subtasks == []:
             fields.take("subtasks")
-        fields.take("parentTaskId")
-        fields.take("parentId")
+        for name in ("parentTaskId", "parentId"):
+            if as_text(fields.get(name)) in {parent, "undefined"}:
+                fields.take(name)
         needs = (self._target(name, parent, siblings) for name in fields.names("dependencies"))
         title = one_line(fields.text("title"))
         status = fields.text("status")
@@ -115,7 +133,7 @@ class _Tag:
             state=STATES.get(normalize(status), "open"),
             status=status,
             priority=fields.priority("priority"),
-            labels=(f"tag:{self._tag}",) if self._tag else (),
+            labels=self._labels,
             parent=parent and self._start + parent,
             dependencies=tuple(dict.fromkeys(self._start + name for name in needs)),
             updated=fields.time("updatedAt"),

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from task_formats.decoding import text_of, unique_ids
+from task_formats.decoding import text_of
 from task_formats.fields import STATES, normalize, one_line
-from task_formats.line_ids import LineIds
+from task_formats.id_register import IdRegister
 from task_formats.record import ForeignTask, Problem, Reading, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
@@ -73,20 +73,19 @@ def read(files: Sequence[SourceFile]) -> Reading:
     """
     problems: list[Problem] = []
     tasks: list[ForeignTask] = []
-    ids = LineIds()
+    ids = IdRegister(problems)
     for file in files:
         text, found = text_of(file)
         problems += found
-        reader = _Reader(file.name, ids, has_boxes=bool(re.search(f"^{_BOX.pattern}", text, re.MULTILINE)))
+        reader = _ListReader(file.name, ids, has_boxes=bool(re.search(f"^{_BOX.pattern}", text, re.MULTILINE)))
         reader.read(text.split("\n"))
         problems += reader.problems
         tasks += [item.task() for item in reader.items]
-    unique, repeated = unique_ids(tasks)
-    return Reading(unique, (*problems, *repeated))
+    return Reading(tuple(tasks), tuple(problems))
 
 
 @dataclass
-class _Item:
+class _ListItem:
     id: str
     title: str
     state: State
@@ -110,16 +109,16 @@ class _Item:
         )
 
 
-class _Reader:
+class _ListReader:
     """Reads one file, line by line."""
 
-    def __init__(self, name: str, ids: LineIds, *, has_boxes: bool) -> None:
-        self.items: list[_Item] = []
+    def __init__(self, name: str, ids: IdRegister, *, has_boxes: bool) -> None:
+        self.items: list[_ListItem] = []
         self.problems: list[Problem] = []
         self._name = name
         self._ids = ids
         self._has_boxes = has_boxes
-        self._open: list[_Item] = []
+        self._open: list[_ListItem] = []
         """the last item and those above it"""
         self._heading = ""
         self._fence = ""
@@ -165,8 +164,8 @@ class _Reader:
         self._open = [it for it in self._open if it.indent < indent]
         label = self._heading if self._heading and _state_of(self._heading) is None else ""
         self._open.append(
-            _Item(
-                id=own[1] if own else self._ids.name(title),
+            _ListItem(
+                id=self._ids.claim(own[1], place) if own else self._ids.name(title, place),
                 title=title,
                 state=state,
                 status=box if box and box not in _MARKS else "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from task_formats.decoding import moment, text_of
 from task_formats.fields import one_line
-from task_formats.line_ids import LineIds
+from task_formats.id_register import IdRegister
 from task_formats.record import ForeignTask, Reading, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
@@ -53,17 +53,18 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
 def read(files: Sequence[SourceFile]) -> Reading:
     """Read the files; no input raises an error."""
     problems = [problem for file in files for problem in text_of(file)[1]]
-    ids = LineIds()
-    return Reading(tuple(task for file in files for task in _lines(file, ids)), tuple(problems))
+    ids = IdRegister(problems)
+    tasks = tuple(task for file in files for task in _lines(file, ids))
+    return Reading(tasks, tuple(problems))
 
 
-def _lines(file: SourceFile, ids: LineIds) -> Iterator[ForeignTask]:
+def _lines(file: SourceFile, ids: IdRegister) -> Iterator[ForeignTask]:
     for number, line in enumerate(text_of(file)[0].split("\n"), 1):
         if line.strip():
             yield _task(line.strip(), f"{file.name}:{number}", ids)
 
 
-def _task(line: str, place: str, ids: LineIds) -> ForeignTask:
+def _task(line: str, place: str, ids: IdRegister) -> ForeignTask:
     match = _LINE.fullmatch(line)
     done, ended, letter, created, text = match.groups() if match else (None, None, None, None, line)
     words = text.split()
@@ -84,7 +85,7 @@ def _task(line: str, place: str, ids: LineIds) -> ForeignTask:
     rest |= {"priority": letter} if letter and letter not in _PRIORITIES else {}
     title = " ".join(kept) or text
     return ForeignTask(
-        id=values.get("id") or ids.name(title),
+        id=ids.claim(values["id"], place) if "id" in values else ids.name(title, place),
         title=title,
         state="done" if done else "open",
         priority=_PRIORITIES.get(letter or ""),

@@ -1,0 +1,49 @@
+"""Ids that are unique in one reading; importing again finds the same tasks by them (MV-4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from task_formats.record import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import MutableSequence
+
+__all__ = ["IdRegister"]
+
+
+class IdRegister:
+    """Gives ids, before what is below a task needs them.
+
+    Args:
+        problems: The list that gets a problem for each id that was taken.
+    """
+
+    def __init__(self, problems: MutableSequence[Problem]) -> None:
+        self._problems = problems
+        self._places: dict[str, str] = {}
+        self._repeats: Counter[str] = Counter()
+        self._texts: Counter[str] = Counter()
+
+    def claim(self, own: str, place: str) -> str:
+        """Return the id ``own`` of the source, or that with a suffix (``-2``, ``-3``, …) if it is taken."""
+        new = own
+        while new in self._places:
+            self._repeats[own] += 1
+            new = f"{own}-{self._repeats[own] + 1}"
+        if new != own:
+            self._problems.append(Problem(place, f"{self._places[own]} has the id {own} too; this task got {new}."))
+        self._places[new] = place
+        return new
+
+    def name(self, text: str, place: str, start: str = "") -> str:
+        """Return an id, which begins with ``start``, for a task that has none.
+
+        It comes from the text, so it stays when other lines come, go or are ticked; equal texts are counted.
+        """
+        plain = start + " ".join(text.casefold().split())
+        self._texts[plain] += 1
+        mark = start + sha256(plain.removeprefix(start).encode("utf-8", "replace")).hexdigest()[:10]
+        return self.claim(mark if self._texts[plain] == 1 else f"{mark}-{self._texts[plain]}", place)
