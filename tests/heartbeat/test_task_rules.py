@@ -131,7 +131,7 @@ def test_a_slip_of_a_predefined_name_is_refused_with_the_name_meant(slip: str, m
     assert near[0] == meant
 
 
-@pytest.mark.parametrize("name", ["uid", "due", "tags", "priority", "状态", "owner", "s"])
+@pytest.mark.parametrize("name", ["uid", "dues", "tags", "priority", "状态", "owner", "s"])
 def test_an_ordinary_name_is_not_a_misspelling(name: str) -> None:
     assert apply({name: 1}).extra_fields == {name: 1}
 

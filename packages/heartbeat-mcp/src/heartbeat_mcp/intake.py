@@ -13,7 +13,7 @@ from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
-from heartbeat_mcp.task_rules import TaskMaker, apply_update
+from heartbeat_mcp.task_rules import TaskMaker, update_stored
 from task_core.errors import StoreUnreadable, TaskError
 from task_core.files import read_file
 from task_core.store import Collection, Selection, Store, Transaction
@@ -77,8 +77,7 @@ class Intake:
             (shown if found.id else bullets)[task_id] = text
             added.append(task_id)
         for task_id, status in reading.ticks.items():
-            given = Updates.model_validate({"status": status})
-            work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=work.next_moment()))
+            update_stored(work, work.get(task_id), Updates.model_validate({"status": status}))
         message = describe_reading(reading, added, self._file, is_recovery=is_recovery)
         return TakenIn(message, shown, bullets)
 

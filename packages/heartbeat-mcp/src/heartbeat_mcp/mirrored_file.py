@@ -9,9 +9,10 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from heartbeat_mcp.mirror.entries import Receipts
 from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
+from heartbeat_mcp.pass_timer import PassTimer
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
@@ -36,9 +38,6 @@ __all__ = ["MirroredFile"]
 
 _LONG_WAIT: Final = timedelta(minutes=1)
 """The time for which others may hold the file before that is reported (HB-18)."""
-
-_PAUSE_SECONDS: Final = 0.25
-"""Time to the next pass without a call."""
 
 
 @dataclass
@@ -79,10 +78,10 @@ class MirroredFile(TaskFile):
         self._turn = threading.Lock()
         name = mirror.path.name
         ownership = Ownership(self._lock, owner, store, warnings, file=name, section=mirror.section)
-        self._state = _SyncState(mirror, store, Intake(maker, name), warnings, ownership, ActiveEntries(store))
+        active = ActiveEntries(store, maker.clock)
+        self._state = _SyncState(mirror, store, Intake(maker, name), warnings, ownership, active)
         self._is_behind = False
-        self._timer: threading.Timer | None = None
-        self._is_over = False
+        self._timer = PassTimer(self._sync_again)
 
     @override
     def is_current(self) -> bool:
@@ -100,9 +99,7 @@ class MirroredFile(TaskFile):
     def close(self) -> None:
         """End every wait for the lock, now and later, and begin no more passes without a call."""
         self._lock.give_up()
-        self._is_over = True
-        if timer := self._timer:
-            timer.cancel()
+        self._timer.close()
 
     @contextmanager
     @override
@@ -143,24 +140,16 @@ class MirroredFile(TaskFile):
             finally:
                 self._is_behind = not sync.finish()
                 if sync.must_be_repeated:
-                    self._plan()
-
-    def _plan(self) -> None:
-        """Make another pass soon, without a call, unless one is planned already or waits; retry if it fails."""
-        planned = self._timer
-        is_planned = planned is not None and planned.is_alive() and planned is not threading.current_thread()
-        if not (is_planned or self._is_over):
-            self._timer = threading.Timer(_PAUSE_SECONDS, self._sync_again)
-            self._timer.daemon = True
-            with suppress(RuntimeError):  # no thread can be started: the next call plans again
-                self._timer.start()
+                    self._timer.plan()
+                elif (left := self._state.active.seconds) < inf:
+                    self._timer.plan(left)
 
     def _sync_again(self) -> None:
         try:
             with self._hold_pass() as sync, sync.transaction():
                 pass
         except TaskError:
-            self._plan()
+            self._timer.plan()
 
 
 class _Pass:
@@ -216,6 +205,10 @@ class _Pass:
         document = self._mirror.look()
         if document is None:
             return TakenIn(shown=shown)
+        if self._state.is_start and self._mirror.is_missing and not self._state.ownership.is_new_file:
+            receipts = Receipts.from_fields(work.fields)
+            if receipts and receipts.stored:
+                self._mirror.reports.report_removal("the file is made anew")
         taken = self._state.intake.take_in(document, work, self._mirror.holds, is_recovery=is_recovery)
         self._has_bullets = self._has_bullets or bool(taken.bullets)
         is_first = SECTION not in work.fields or self._state.ownership.is_new_file

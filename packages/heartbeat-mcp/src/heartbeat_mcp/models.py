@@ -1,5 +1,6 @@
 """The task of this server and its statuses (source: requirements 3.2)."""
 
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, Self
@@ -7,6 +8,7 @@ from typing import Final, Self
 from pydantic import Field, JsonValue
 from typing_extensions import override
 
+from heartbeat_mcp.recurrence import Schedule
 from task_core.models import Columns, Record, Texts, UtcDatetime, microseconds
 from task_core.store import Kind
 
@@ -63,18 +65,31 @@ class HeartbeatTask(Record):
 
     @property
     def is_active(self) -> bool:
-        """True if the task is Pending or Running, and so in HEARTBEAT.md."""
+        """True if the task is Pending or Running, and so in HEARTBEAT.md once it is due."""
         return not self.status.is_finished
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it is due, and when again."""
+        return Schedule.of(self.extra_fields)
+
+    @property
+    def starts(self) -> datetime | None:
+        """The moment before which this Pending task is not in HEARTBEAT.md; None if it is there at any time."""
+        return self.schedule.moment if self.status is HeartbeatStatus.PENDING else None
 
     @cached_property
     @override
     def columns(self) -> Columns:
-        """The values that a store filters and orders tasks by; a task is updated when it is finished."""
+        """The values that a store filters and orders tasks by; a task is updated when it is finished.
+
+        A Pending task that has a due time is in the order as if it had been created then.
+        """
         finished_at = self.completed_at or self.updated_at
         return Columns(
             state=self.status.value,
             facet=ARCHIVED if (self.model_extra or {}).get(ARCHIVED) is True else "",
-            created=microseconds(self.created_at),
+            created=microseconds(self.starts or self.created_at),
             updated=None if self.is_active else microseconds(finished_at),
         )
 

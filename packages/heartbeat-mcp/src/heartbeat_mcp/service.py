@@ -15,7 +15,7 @@ from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.models import ACTIVE, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
-from heartbeat_mcp.task_rules import TaskMaker, apply_update, merge_extra_fields
+from heartbeat_mcp.task_rules import TaskMaker, merge_extra_fields, plan_due, update_stored
 from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, quote_names
 from task_core.files import describe
@@ -95,7 +95,7 @@ class HeartbeatService:
         """Add a Pending task under a new id and return it.
 
         Raises:
-            InvalidArguments: a name is a misspelt predefined one.
+            InvalidArguments: a name is a misspelt predefined one, or the schedule is not well-formed.
             ReservedField: an extra field has a predefined name.
             DuplicateKey: an extra field is given both ways.
             PathOutsideWorkspace: the reference leads outside.
@@ -115,7 +115,7 @@ class HeartbeatService:
                 ideas=arguments.ideas or (),
                 created_at=now,
                 updated_at=now,
-                extra_fields=extra,
+                extra_fields=plan_due(extra, extra.keys(), now),
             )
             tasks.add(task)
         return task
@@ -140,12 +140,13 @@ class HeartbeatService:
             if old.id not in tasks or (self._archive.facets and old.columns.facet):
                 advice = "this task is finished and archived; create a new one to continue"
                 raise InvalidArguments([("task_id", advice)])
-            task = apply_update(old, arguments.updates, append_ideas=arguments.append_ideas, now=tasks.next_moment())
-            tasks.replace(task)
-        return task
+            return update_stored(tasks, old, arguments.updates, append_ideas=arguments.append_ideas)
 
     def list_tasks(self, arguments: TaskList) -> TaskListPage:
-        """Return the tasks that are asked for, the oldest first; raise ``TaskNotFound`` for a bad ``after`` (HB-4)."""
+        """Return the tasks that are asked for, the oldest first; raise ``TaskNotFound`` for a bad ``after`` (HB-4).
+
+        A Pending task with a due time is in its place by that: tasks that are not due come last, the next one first.
+        """
         is_all = arguments.include_archived
         selection = Selection(
             states=() if is_all or arguments.include_completed else ACTIVE,

@@ -1,6 +1,7 @@
 """The rules by which a task is made and changed: its id, its fields, and its extra fields (HB-1, HB-3)."""
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from random import Random
 from typing import Final
@@ -13,16 +14,20 @@ from heartbeat_mcp.errors import ReadOnlyField, ReservedField
 from heartbeat_mcp.fields import MAX_KEYS
 from heartbeat_mcp.id_words import ADJECTIVES, NOUNS
 from heartbeat_mcp.mirror.items import FoundTask
-from heartbeat_mcp.models import PREDEFINED_FIELDS, HeartbeatTask
+from heartbeat_mcp.models import PREDEFINED_FIELDS, HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.recurrence import SCHEDULE_FIELDS, Schedule, find_faults, parse_moment
 from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 from task_core.fields import MAX_LIST
-from task_core.models import Clock
-from task_core.store import Collection
+from task_core.models import Clock, format_timestamp
+from task_core.store import Collection, Transaction
 from task_core.text import nearest
 
-__all__ = ["PAIRS", "TaskMaker", "apply_update", "merge_extra_fields", "readable_id"]
+__all__ = ["PAIRS", "TaskMaker", "apply_update", "merge_extra_fields", "plan_due", "readable_id", "update_stored"]
 
 _READ_ONLY: Final = ("id", "created_at", "updated_at")
+
+_LAST_COMPLETED: Final = "last_completed_at"
+"""The extra field with the moment at which a recurring task was last finished."""
 
 _NEAR_MISS: Final = 0.81
 """Likeness at which a name is a misspelt predefined one: ``stauts`` and ``raw_refrence`` are, ``uid`` is not."""
@@ -42,10 +47,11 @@ def apply_update(task: HeartbeatTask, updates: Updates, *, append_ideas: bool, n
         raise InvalidArguments([("updates", "name at least one field to change")])
     if read_only := [name for name in other if name in _READ_ONLY]:
         raise ReadOnlyField(read_only)
-    extra = merge_extra_fields(task.extra_fields, updates.extra_fields or {}, other, path="updates.")
+    grouped = updates.extra_fields or {}
+    extra = merge_extra_fields(task.extra_fields, grouped, other, path="updates.")
     given |= {
         "ideas": _ideas(task, updates, append_ideas=append_ideas),
-        "extra_fields": extra,
+        "extra_fields": plan_due(extra, {*grouped, *other}, now),
         "completed_at": _completed_at(task, updates, now),
         "updated_at": now,
     }
@@ -66,7 +72,8 @@ def merge_extra_fields(
     Raises:
         ReservedField: ``grouped`` holds a predefined name.
         DuplicateKey: a name is in both.
-        InvalidArguments: a name of ``other`` is a misspelt predefined one, or there would be too many.
+        InvalidArguments: a name of ``other`` is a misspelt predefined one, there would be too many, or the schedule is
+            not well-formed.
     """
     if reserved := [name for name in grouped if name in PREDEFINED_FIELDS]:
         raise ReservedField(reserved)
@@ -76,9 +83,50 @@ def merge_extra_fields(
     merged: dict[str, JsonValue] = {
         name: value for name, value in {**present, **grouped, **other}.items() if value is not None
     }
-    if len(merged) > MAX_KEYS:
+    if len(merged) > max(MAX_KEYS, len(present)):
         raise InvalidArguments([(f"{path}extra_fields", f"a task holds at most {MAX_KEYS} extra fields")])
+    if {*grouped, *other}.intersection(SCHEDULE_FIELDS) and (faults := find_faults(merged)):
+        raise InvalidArguments([(f"{path}{name}", advice) for name, advice in faults.items()])
     return merged
+
+
+def plan_due(extra: dict[str, JsonValue], given: AbstractSet[str], now: datetime) -> dict[str, JsonValue]:
+    """Return extra fields with the next time as ``due`` if a rule is among those ``given``, and no ``due``.
+
+    The first time of ``every`` is at once; later ones count from the last completion.
+    """
+    if "due" in given or given.isdisjoint(SCHEDULE_FIELDS):
+        return extra
+    schedule = Schedule.of(extra)
+    start = now if schedule.cron else parse_moment(extra.get(_LAST_COMPLETED)) if schedule.every else None
+    return {**extra, "due": schedule.after(start)} if start else extra
+
+
+def update_stored(
+    work: Transaction[HeartbeatTask], task: HeartbeatTask, updates: Updates, *, append_ideas: bool = False
+) -> HeartbeatTask:
+    """Replace ``task`` by what ``apply_update`` makes of it, and return that; a recurring one is Pending again."""
+    now = work.next_moment()
+    updated = apply_update(task, updates, append_ideas=append_ideas, now=now)
+    renewed = _renew(updated, now) if task.is_active or updates.status else updated
+    if renewed is not updated:
+        work.ended.add(task.id)
+    work.replace(renewed)
+    return renewed
+
+
+def _renew(task: HeartbeatTask, now: datetime) -> HeartbeatTask:
+    """Return a recurring task that is finished as Pending at its next time, with how it ended; others as they are."""
+    schedule, ended = task.schedule, task.completed_at
+    if ended is None or not schedule.is_recurring:
+        return task
+    extra = {
+        **task.extra_fields,
+        "due": schedule.next_due(ended, now),
+        _LAST_COMPLETED: format_timestamp(ended),
+        "last_result": f"{task.status.value}: {task.result}" if task.result else task.status.value,
+    }
+    return task.changed(status=HeartbeatStatus.PENDING, completed_at=None, result=None, extra_fields=extra)
 
 
 def _ideas(task: HeartbeatTask, updates: Updates, *, append_ideas: bool) -> tuple[str, ...]:
@@ -154,7 +202,8 @@ class TaskMaker:
         """Return a new task from what was found in HEARTBEAT.md; a finished one gets the moment ``now`` as its end."""
         ended = now if found.status.is_finished else None
         times = {"created_at": now, "updated_at": now, "completed_at": ended}
-        return HeartbeatTask.model_validate({**vars(found), "id": task_id, **times})
+        task = _renew(HeartbeatTask.model_validate({**vars(found), "id": task_id, **times}), now)
+        return task.changed(extra_fields=plan_due(task.extra_fields, task.extra_fields.keys(), now))
 
     def find_fault(self, found: FoundTask) -> str:
         """Return why a call would refuse a task like this, or nothing."""

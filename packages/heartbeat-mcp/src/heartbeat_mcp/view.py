@@ -4,7 +4,7 @@ A view neither reads nor writes HEARTBEAT.md. The resources show the same throug
 """
 
 from collections.abc import Collection as Words
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -16,7 +16,7 @@ from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.models import format_timestamp
+from task_core.models import Clock, format_timestamp, utc_now
 from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
 from task_core.store import Collection, Selection, Store, open_store
 from task_core.store.view import StoreView
@@ -43,8 +43,9 @@ class HeartbeatView(StoreView[HeartbeatTask]):
     headings = _HEADINGS
     advice = "Start a task, or finish it, with task_update; task_list shows all."
 
-    def __init__(self, store: Store[HeartbeatTask], archive: Archive) -> None:
+    def __init__(self, store: Store[HeartbeatTask], archive: Archive, clock: Clock = utc_now) -> None:
         super().__init__(store)
+        self._clock = clock
         self._archive = archive
         self.listed = Selection(facets=archive.facets)
 
@@ -54,12 +55,20 @@ class HeartbeatView(StoreView[HeartbeatTask]):
             task.id,
             task.status.value,
             task.raw_user_request,
+            task.schedule.words,
             depth=depth,
             more="\n".join(filter(None, (task.raw_reference, *task.ideas, task.result))),
             created_at=task.created_at,
             changed_at=task.updated_at,
             remark=task.ideas[-1] if task.ideas else task.result or "",
         )
+
+    @override
+    def first(self, tasks: Collection[HeartbeatTask], status: str, limit: int) -> Sequence[HeartbeatTask]:
+        """Return the first tasks with a status that are due; in the order of tasks, those that are not due are last."""
+        found = super().first(tasks, status, limit)
+        now = self._clock() if any(task.starts for task in found) else None
+        return [task for task in found if not (now and task.starts and task.starts > now)]
 
     def archived(self, statuses: Words[str] = ()) -> Iterator[Line]:
         """Return the archived tasks with one of ``statuses``, or all."""
@@ -90,12 +99,14 @@ def list_active(tasks: Collection[HeartbeatTask]) -> JsonObject:
 
 
 def _short(task: HeartbeatTask) -> JsonObject:
+    due = {"due": format_timestamp(task.starts)} if task.starts else {}
     return {
         "id": task.id,
         "status": task.status.value,
         "raw_user_request": shorten(task.raw_user_request, MAX_TEXT),
         "created_at": format_timestamp(task.created_at),
         "updated_at": format_timestamp(task.updated_at),
+        **due,
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
+from math import inf
 from operator import itemgetter
 from typing import Final, NamedTuple, Self
 
@@ -16,6 +17,7 @@ from heartbeat_mcp.mirror.entries import Entry, overflow_line, render_entry
 from heartbeat_mcp.mirror.items import find_ids
 from heartbeat_mcp.mirror.section import LIST_END, TaskSection, Unit, locate_section, read_units
 from heartbeat_mcp.models import ACTIVE, HeartbeatStatus, HeartbeatTask
+from task_core.models import Clock
 from task_core.store import Selection, Store
 
 __all__ = ["ActiveEntries", "Document", "Filled", "Frame", "read_document"]
@@ -187,22 +189,29 @@ _AT_A_TIME: Final = 1_000
 class ActiveEntries:
     """The entries in the section for a store's Pending and Running tasks; used by one thread at a time."""
 
-    def __init__(self, store: Store[HeartbeatTask]) -> None:
+    def __init__(self, store: Store[HeartbeatTask], clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._token: str | None = None
-        self._entries: dict[str, tuple[tuple[datetime, str], Entry]] = {}
+        self._entries: dict[str, tuple[tuple[int, str], datetime | None, Entry]] = {}
+        self._next: datetime | None = None
 
     @property
     def ids(self) -> AbstractSet[str]:
-        """The ids of the tasks whose entries ``current`` last returned."""
+        """The ids of the tasks with an entry, now or once they are due, when ``current`` was last called."""
         return self._entries.keys()
 
+    @property
+    def seconds(self) -> float:
+        """The time until the next task is due; none if ``current`` has returned every entry."""
+        return (self._next - self._clock()).total_seconds() if self._next else inf
+
     def is_current(self) -> bool:
-        """Return whether nobody has changed the store since ``current``."""
-        return self._store.changes(None, 0).token == self._token
+        """Return whether nobody has changed the store since ``current``, and no further task is due."""
+        return self._store.changes(None, 0).token == self._token and self.seconds > 0
 
     def current(self) -> list[Entry]:
-        """Return the entries of the tasks as they are committed now, the oldest task first."""
+        """Return the entries of the tasks that are due, as they are committed now, in the order of ``task_list``."""
         more = True
         while more:
             found = self._store.changes(self._token, _AT_A_TIME)
@@ -215,8 +224,13 @@ class ActiveEntries:
                 if task is not None and task.is_active:
                     self._entries[task_id] = _make_entry(task)
             self._token, more = found.token, found.more
-        return [entry for _, entry in sorted(self._entries.values(), key=itemgetter(0))]
+        found = sorted(self._entries.values(), key=itemgetter(0))
+        now = self._clock() if any(start for _, start, _ in found) else None
+        later = {start for _, start, _ in found if start and now and start > now}
+        self._next = min(later, default=None)
+        return [entry for _, start, entry in found if start not in later]
 
 
-def _make_entry(task: HeartbeatTask) -> tuple[tuple[datetime, str], Entry]:
-    return (task.created_at, task.id), Entry(task.id, task.status is HeartbeatStatus.RUNNING, render_entry(task))
+def _make_entry(task: HeartbeatTask) -> tuple[tuple[int, str], datetime | None, Entry]:
+    entry = Entry(task.id, task.status is HeartbeatStatus.RUNNING, render_entry(task))
+    return (task.columns.created or 0, task.id), task.starts, entry

@@ -50,11 +50,12 @@ class Entry(NamedTuple):
 
 def render_entry(task: HeartbeatTask) -> bytes:
     """Return the entry for ``task``, its lines joined by line feeds."""
-    task_id = escape_id(task.id)
+    task_id, words = escape_id(task.id), task.schedule.words
+    shown = f" ({words})" if words else ""
     status = task.status.value
     ideas = [f"    - {escape_within(idea, _MAX_TEXT)}" for idea in task.ideas if idea]
     lines = [
-        f"- [{status}] {task_id}: {_summary(task.raw_user_request)}".rstrip(" "),
+        f"- [{status}] {task_id}{shown}: {_summary(task.raw_user_request)}".rstrip(" "),
         *_line("Raw User Request", escape_within(task.raw_user_request, _MAX_TEXT)),
         *_line("Raw Reference", escape(task.raw_reference or "")),
         *(["  - Idea:", *ideas] if ideas else []),
@@ -223,6 +224,9 @@ _DIGEST_BYTES: Final = 6
 _BULLET: Final = "-"
 """The prefix of the digest of a bullet that became the task."""
 
+_LATER: Final = "+"
+"""The prefix of the digest of an entry that may not be in the file yet, because its task may not be due."""
+
 
 class Receipts:
     """The immutable receipts of one committed state: for each id its digests as one text, separated by blanks."""
@@ -240,7 +244,7 @@ class Receipts:
 
     def knows(self, task_id: str, text: bytes) -> bool:
         """Return whether the server wrote ``text`` as the entry of the task."""
-        return digest_of(text) in self.stored.get(task_id, "").split()
+        return digest_of(text) in self.stored.get(task_id, "").replace(_LATER, "").split()
 
     def bullets(self, shown: Container[str]) -> Counter[str]:
         """Return, by digest, how many tasks were made from a bullet that may still be in the file.
@@ -269,7 +273,8 @@ class Receipts:
                 digests += [word for word in self.stored.get(task_id, "").split() if word.startswith(_BULLET)]
                 digests += [_BULLET + digest_of(bullets[task_id])] if task_id in bullets else []
             if task is not None and task.is_active:
-                digests.append(digest_of(render_entry(task)))
+                digest = digest_of(render_entry(task))
+                digests.append(digest if task.starts is None or digest in digests else _LATER + digest)
             stored[task_id] = " ".join(dict.fromkeys(digests))
             if not digests:
                 del stored[task_id]
@@ -277,12 +282,15 @@ class Receipts:
 
     def find_missing(self, shown: Container[str]) -> list[str]:
         """Return the ids of the tasks that had an entry, or were about to get one, and are not ``shown``."""
-        return [task_id for task_id, text in self.stored.items() if _BULLET not in text and task_id not in shown]
+        waiting = (_BULLET, _LATER)
+        found = [task_id for task_id, text in self.stored.items() if not any(mark in text for mark in waiting)]
+        return [task_id for task_id in found if task_id not in shown]
 
     def find_outdated(self, shown: Mapping[str, bytes], active: Container[str]) -> list[str]:
-        """Return the ids of the tasks whose receipts name an entry that is not ``shown`` any more."""
+        """Return the ids of the tasks whose receipts name an entry that is not ``shown`` any more, or is now."""
         hidden = self.stored.keys() - shown.keys()
-        return [task_id for task_id in hidden if task_id not in active or " " in self.stored[task_id]]
+        gone = [task_id for task_id in hidden if task_id not in active or " " in self.stored[task_id]]
+        return gone + [task_id for task_id in shown if _LATER in self.stored.get(task_id, "")]
 
 
 def digest_of(text: bytes) -> str:

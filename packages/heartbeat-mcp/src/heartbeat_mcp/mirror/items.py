@@ -1,8 +1,8 @@
 """Reads a bullet of the section: an entry of the server, or what a person wrote (HB-12, HB-15)."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Self
 
@@ -10,12 +10,15 @@ from heartbeat_mcp.mirror.brackets import parse_status, read_bracket
 from heartbeat_mcp.mirror.entries import escape_id, unescape
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, dedent, scan
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.recurrence import WORDS, parse_words
 
 __all__ = ["Details", "FoundTask", "Item", "find_ids", "is_closing_comment", "parse_task", "read_item"]
 
 _MARKER: Final = re.compile(r"[ \t]*[-+*][ \t]*")
 _ANY_BRACKET: Final = re.compile(r"\A\[[^\[\]]*\][ \t]*")
-_NAMED: Final = re.compile(r"([a-z]+(?:-[a-z0-9]+)+):(?:[ \t]|\Z)")
+_NAMED: Final = re.compile(rf"([a-z]+(?:-[a-z0-9]+)+)(?: {WORDS})?:(?:[ \t]|\Z)")
+_AFTER_ID: Final = re.compile(rf"(?: {WORDS})?(?::(.*))?", re.DOTALL)
+_MARKED: Final = re.compile(rf"(.*\S)[ \t]*{WORDS}")
 _COMMENT: Final = re.compile(r"^[ \t]*<!--[ \t]*task_id:([^<>\n]*)-->$", re.MULTILINE)
 _ANY_COMMENT: Final = re.compile(rb"<!--[ \t]*task_id:([^<>\r\n]*)-->")
 _PLACEHOLDER: Final = re.compile(
@@ -65,7 +68,7 @@ class Item:
     @property
     def is_entry(self) -> bool:
         """True if first line and closing comment agree, as they do in each entry that the server writes (H5)."""
-        return self.closing_id is not None and self._title_of(self.closing_id) is not None
+        return self.closing_id is not None and self._after_id(self.closing_id) is not None
 
     @property
     def is_well_formed(self) -> bool:
@@ -89,26 +92,29 @@ class Item:
         named = _NAMED.match(self.title)
         return named[1] if named and self.status and self.closing_id is None else None
 
-    @property
-    def summary(self) -> str:
-        """The first line after the bracket and the id."""
-        task_id = self.closing_id if self.is_entry else self.named_id
-        title = self._title_of(task_id) if task_id else None
-        return self.title if title is None else title
-
     @cached_property
     def details(self) -> Details:
         """The lines below the first one, sorted into fields, ideas and the rest."""
         return _read_details(self)
 
+    def read_title(self, task_id: str | None) -> tuple[str, dict[str, str]]:
+        """Return the text of the first line, and the schedule: after the id, or a rule with which a bullet ends."""
+        after = self._after_id(task_id) if task_id else None
+        if after:
+            schedule, title = parse_words(after[1] or ""), (after[2] or "").strip(" \t")
+            return title if schedule or not after[1] else f"({after[1]}) {title}", schedule
+        marked = _MARKED.fullmatch(self.title)
+        schedule = parse_words(marked[2]) if marked else {}
+        return (marked[1], schedule) if marked and {"every", "cron"} & schedule.keys() else (self.title, {})
+
     def says_the_same_as(self, other: Self) -> bool:
         """Return whether the two differ only in blanks, markers and the order of their fields."""
         return (self.status, self.title, self.details) == (other.status, other.title, other.details)
 
-    def _title_of(self, task_id: str) -> str | None:
-        start = f"{escape_id(task_id)}:"
-        title = _ANY_BRACKET.sub("", self.title, count=1)
-        return title[len(start) :].strip(" \t") if task_id and f"{title}:".startswith(start) else None
+    def _after_id(self, task_id: str) -> re.Match[str] | None:
+        """Return the schedule and the text after the id, if the title begins with that."""
+        title, name = _ANY_BRACKET.sub("", self.title, count=1), escape_id(task_id)
+        return _AFTER_ID.fullmatch(title, len(name)) if task_id and title.startswith(name) else None
 
 
 def read_item(text: str, offset: int) -> Item:
@@ -208,11 +214,14 @@ class FoundTask:
     ideas: tuple[str, ...] = ()
     result: str | None = None
     result_file: str | None = None
+    extra_fields: Mapping[str, str] = field(default_factory=dict)
+    """Its schedule."""
 
     def agrees_with(self, task: HeartbeatTask) -> bool:
         """Return whether ``task`` holds all that was found, so that its entry can replace this."""
-        mine = {name: value for name, value in vars(self).items() if name != "id"}
-        return all((getattr(task, name) or None) == (value or None) for name, value in mine.items())
+        mine = {name: value for name, value in vars(self).items() if name not in ("id", "extra_fields")}
+        is_same = all((getattr(task, name) or None) == (value or None) for name, value in mine.items())
+        return is_same and self.extra_fields.items() <= task.extra_fields.items()
 
 
 def parse_task(item: Item, *, takes_name: bool = False) -> FoundTask:
@@ -223,21 +232,27 @@ def parse_task(item: Item, *, takes_name: bool = False) -> FoundTask:
     """
     details = item.details
     request = details.fields.get("raw user request")
-    read, task_id, title = str, None, item.title
+    read, task_id = str, None
     if item.is_entry:
-        read, task_id, title = unescape, item.closing_id, item.summary
+        read, task_id = unescape, item.closing_id
     elif takes_name and request is not None:
-        task_id, title = item.named_id, item.summary
+        task_id = item.named_id
+    title, schedule = item.read_title(task_id)
     if request is None:
         lines = (title, details.rest)
-        return _make(item, task_id, "\n".join(line for line in lines if line), details.ideas, read)
+        return _make(item, task_id, "\n".join(line for line in lines if line), details.ideas, read, schedule)
     is_cut = read(request).lstrip().startswith(read(title).removesuffix("…"))
     more = ("" if is_cut else title, *details.ideas, details.rest)
-    return _make(item, task_id, request, tuple(idea for idea in more if idea), read)
+    return _make(item, task_id, request, tuple(idea for idea in more if idea), read, schedule)
 
 
 def _make(
-    item: Item, task_id: str | None, request: str, ideas: tuple[str, ...], read: Callable[[str], str]
+    item: Item,
+    task_id: str | None,
+    request: str,
+    ideas: tuple[str, ...],
+    read: Callable[[str], str],
+    schedule: Mapping[str, str],
 ) -> FoundTask:
     def text(value: str) -> str:
         return read(value.encode(errors="surrogateescape").decode(errors="replace"))
@@ -251,4 +266,5 @@ def _make(
         tuple(map(text, ideas)),
         text(fields.get("result", "")) or None,
         text(fields.get("result file", "")) or None,
+        schedule,
     )

@@ -17,11 +17,11 @@ from heartbeat_mcp.mirror.backup import keep_section
 from heartbeat_mcp.mirror.document import Document, Entry, Filled, Frame, read_document
 from heartbeat_mcp.mirror.markdown.headings import find_similar_heading
 from heartbeat_mcp.mirror.reading import Reading
+from heartbeat_mcp.mirror.reports import FileReports
 from heartbeat_mcp.mirror.section import Part
 from task_core.durable import FileChanged, replace_file, sweep_temporary
-from task_core.files import FileIdentity, HeldFile, describe, identify
+from task_core.files import FileIdentity, HeldFile, identify
 from task_core.models import Clock, utc_now
-from task_core.text import escape_invisible, shorten
 from task_core.warning_list import WarningList
 
 __all__ = ["Mirror"]
@@ -31,13 +31,6 @@ _LOST_TIME: Final = timedelta(seconds=30)
 
 _NOT_REPLACEABLE: Final = frozenset({errno.EBUSY, errno.EXDEV})
 """Error numbers of a rename over a single file that is mounted, as into a container."""
-
-_FAILED: Final = "mirror: file"
-_CONFLICT: Final = "mirror: conflict"
-"""Causes of warnings: the file could not be read or written, or its section has merge conflict markers."""
-
-_MAX_NAMED: Final = 300
-"""Characters of what a person wrote that a warning shows."""
 
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 """The write bits of a file mode; a file without any of them counts as read-only even for root."""
@@ -61,7 +54,7 @@ class Mirror:
         ``max_chars`` is the most characters of the section below its heading, 0 for no limit (HB-14).
         """
         self.path = path
-        self._warnings = warnings
+        self.reports = FileReports(path.name, section, warnings)
         self.section = section
         self._max_chars = max_chars
         self._fsync = fsync
@@ -77,6 +70,7 @@ class Mirror:
         self._frame: Frame | None = None
         self._texts: list[bytes] = []
         self._is_swept = False
+        self._is_gone = False
         self._is_to_be_kept = False
         self.shown: Mapping[str, bytes] = {}
         """The entries in the file, by the ids of their tasks."""
@@ -91,6 +85,8 @@ class Mirror:
         try:
             # Another thread may read the file in between, and ``_read`` sets these two in the opposite order.
             return identify(self.path) == self._identity and self.is_written
+        except FileNotFoundError:
+            return self._is_gone and self.is_written
         except OSError:
             return False
 
@@ -107,15 +103,13 @@ class Mirror:
             self.wait()
             return None
         except OSError as error:
-            self._warn("could not be read", error)
+            self._fail("could not be read", error)
             self._is_known = False
             return None
         if lines := self._document.conflicts:
-            named = ", ".join(map(str, lines[:10]))
-            message = f"{self.path.name} has merge conflict markers in line {named}: nothing is taken from it or "
-            self._warnings.add(_CONFLICT, f"{message}written to it until you resolve the conflict.")
+            self.reports.report_conflict(lines)
             return None
-        self._warnings.settle(_CONFLICT)
+        self.reports.settle_conflict()
         return None if self._frame else self._document
 
     def keep(self) -> None:
@@ -165,8 +159,8 @@ class Mirror:
         frame, reading = self._frame, self._reading
         if frame is None:
             return False
-        if self._document.section.is_new and self._held and not entries:
-            self.is_written = True  # the first task adds the section
+        if self._is_left_alone(entries):
+            self.is_written = True
             return False
         filled = frame.fill(entries, self._max_chars)
         try:
@@ -179,21 +173,36 @@ class Mirror:
             self.forget()
             return True
         except OSError as error:
-            self._warn("could not be written", error)
+            self._fail("could not be written", error)
             return False
+        self.shown = {entry.task_id: entry.text for entry in entries}
         if reading:
-            self._report(reading)
+            self.reports.report_reading(reading, self.shown)
         self._reading = None
         self._texts = list(filled.shown)
-        self.shown = {entry.task_id: entry.text for entry in entries}
         self.is_written = True
-        self._warnings.settle(_FAILED)
+        self.reports.settle()
         return False
+
+    def _fail(self, what: str, error: OSError) -> None:
+        self.is_written = self.is_waiting = False
+        self.reports.report_failure(what, error)
 
     @property
     def is_known(self) -> bool:
         """True if the file could be read the last time, and may be written."""
         return self._is_known and not self._document.conflicts
+
+    @property
+    def is_missing(self) -> bool:
+        """True if there is no file."""
+        return self._is_known and not self._held
+
+    def _is_left_alone(self, entries: Sequence[Entry]) -> bool:
+        """Return whether nothing is to be written: the first task adds the section, and a start a file that is gone."""
+        if self._is_gone:
+            self.reports.report_removal("the next start of the server makes the file anew")
+        return self._is_gone or (self._document.section.is_new and self._held is not None and not entries)
 
     @property
     def _identity(self) -> FileIdentity | None:
@@ -207,6 +216,7 @@ class Mirror:
         if held and self._may_be_half(document, held):
             raise FileInUse
         self._is_known, self.is_written, self.is_waiting = True, False, False
+        self._is_gone = held is None and (self._is_gone or bool(self._held and self.shown))
         self._hold(held, data)
         self._document, self._frame = document, None
 
@@ -236,7 +246,7 @@ class Mirror:
         if is_new or list(filled.shown) != self._texts:
             self._replace(filled.parts, fsync_folder=fsync_folder)
         if is_new and (similar := find_similar_heading(before)):
-            self._report_similar(similar)
+            self.reports.report_similar(similar)
 
     def _replace(self, parts: Sequence[bytes], *, fsync_folder: bool) -> None:
         old, data = self._held, b"".join(parts)
@@ -253,42 +263,3 @@ class Mirror:
             held = write_in_place(self.path, old, self._data, data, fsync=self._fsync)
         self._hold(held, data)
         self._document = self._document.written()
-
-    def _report(self, reading: Reading) -> None:
-        name = self.path.name
-        if reading.overridden:
-            self._say(
-                f"Your edit to {_join(reading.overridden)} in {name} was overwritten: the store is authoritative. The "
-                f"old section is in {self._backup.name}. Use task_update to change tasks."
-            )
-        if reading.missing:
-            self._say(
-                f"Entries that were missing from {name} are back: {_join(reading.missing)}. Perhaps a server ended "
-                "before it wrote them; if somebody removed them, use task_update to finish tasks."
-            )
-        if reading.refused:
-            message = f"Lines of {name} cannot become tasks and stay as they are: {_join(reading.refused)}."
-            self._warnings.add(f"mirror: {message}", message)
-
-    def _report_similar(self, heading: str) -> None:
-        name = shorten(escape_invisible(heading), _MAX_NAMED)
-        self._say(
-            f"{self.path.name} has the heading '{name}', but tasks are in a new section, '## {self.section}'. To have "
-            f"them under that heading, delete the new section, write '## {name}' and set HEARTBEAT_SECTION to '{name}'."
-        )
-
-    def _say(self, message: str) -> None:
-        """Warn of something that is reported again when it happens again."""
-        self._warnings.add(f"mirror: {message}", message)
-        self._warnings.settle(f"mirror: {message}")
-
-    def _warn(self, what: str, error: OSError) -> None:
-        name = self.path.name
-        self.is_written = self.is_waiting = False
-        self._warnings.add(
-            _FAILED, f"{name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
-        )
-
-
-def _join(names: Sequence[str]) -> str:
-    return shorten(", ".join(names), _MAX_NAMED)

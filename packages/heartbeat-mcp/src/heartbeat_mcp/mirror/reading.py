@@ -24,6 +24,9 @@ _OFFSET: Final = 2
 _MAX_SAID: Final = 100
 """Characters of what a person wrote that a warning repeats (HB-12)."""
 
+_RECURS: Final = re.compile(rb"\b(?:every|hourly|daily|weekly)\b|\xe6\xaf\x8f", re.IGNORECASE)
+"""A word by which people say in their own way that a task returns; the last one is the Chinese for every."""
+
 _BRACKET: Final = re.compile(rb"\[[^\[\]\n]*\]")
 
 
@@ -65,6 +68,8 @@ def describe_reading(reading: Reading, added: Sequence[str], file: str, *, is_re
         said.append(f"Tasks were added from the lines of {file}: {names}.")
     elif added:
         said.append(f"Lines added to {file} by hand are now tasks: {names}.")
+    if any(_RECURS.search(text) and not found.extra_fields for found, text in reading.additions):
+        said.append("They are to be done once: a task returns if its line ends in a mark such as (every 4h).")
     if ticked:
         said.append(f"Statuses set in {file} by hand were applied: {ticked}.")
     return " ".join(said)

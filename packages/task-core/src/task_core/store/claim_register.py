@@ -38,6 +38,7 @@ class ChangedTasks(ClaimedTasks, Protocol):
     """A transaction on such tasks."""
 
     claims: list[Claim]
+    ended: set[str]
     history: list[Change]
 
     def above(self, task_id: str) -> Iterable[str]:
@@ -113,7 +114,7 @@ class ClaimRegister:
         if work.claims or current_origin().agent:
             checked = check_changes(work.history, work.claims, agent, now(), work.above)
             edited = {new.since for old, new in zip(work.claims, checked, strict=True) if new is not old}
-            work.claims = [claim for claim in checked if work.is_open(claim.task)]
+            work.claims = [it for it in checked if work.is_open(it.task) and it.task not in work.ended]
         # An agent need not hear of the end of what it has finished or given up itself.
         known = edited.union(claim.since for claim in work.claims)
         self._own = {it.since: it for it in self._own.values() if it.since in known or not agent.holds(it)}

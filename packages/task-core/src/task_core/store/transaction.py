@@ -46,6 +46,8 @@ class Transaction(Collection[RecordT]):
         """true if something beside the records is to be saved"""
         self.claims: list[Claim] = []
         """the claims on open tasks, oldest first, as they are to be kept"""
+        self.ended: set[str] = set()
+        """the ids of tasks that are open again because they recur: the claims on them end"""
 
     def next_moment(self) -> datetime:
         """Return the present moment, or one just after the last in this list, whatever the clock says (EN-16)."""

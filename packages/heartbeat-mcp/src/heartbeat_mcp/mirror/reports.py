@@ -1,0 +1,93 @@
+"""The warnings about HEARTBEAT.md: what happened, what was kept, and what to do."""
+
+from collections.abc import Container, Sequence
+from typing import Final
+
+from heartbeat_mcp.mirror.reading import Reading
+from task_core.files import describe
+from task_core.text import escape_invisible, shorten
+from task_core.warning_list import WarningList
+
+__all__ = ["FileReports"]
+
+_FAILED: Final = "mirror: file"
+_CONFLICT: Final = "mirror: conflict"
+_REMOVED: Final = "mirror: removed"
+"""Causes of warnings: the file could not be read or written, has merge conflict markers, or was removed."""
+
+_MAX_NAMED: Final = 300
+"""Characters of what a person wrote that a warning shows."""
+
+
+class FileReports:
+    """Warns of what happens to one section of the file called ``name``."""
+
+    def __init__(self, name: str, section: str, warnings: WarningList) -> None:
+        self._name = name
+        self._section = section
+        self._warnings = warnings
+
+    def report_reading(self, reading: Reading, shown: Container[str]) -> None:
+        """Warn of what was overwritten, of missing entries that are ``shown`` again, and of what was not taken in."""
+        name = self._name
+        if reading.overridden:
+            self._say(
+                f"Your edit to {_join(reading.overridden)} in {name} was overwritten: the store is authoritative. The "
+                f"old section is in {name}.bak. Use task_update to change tasks."
+            )
+        if missing := [task_id for task_id in reading.missing if task_id in shown]:
+            self._say(
+                f"Entries that were missing from {name} are back: {_join(missing)}. Perhaps a server ended "
+                "before it wrote them; if somebody removed them, use task_update to finish tasks."
+            )
+        if reading.refused:
+            message = f"Lines of {name} cannot become tasks and stay as they are: {_join(reading.refused)}."
+            self._warnings.add(f"mirror: {message}", message)
+
+    def report_similar(self, heading: str) -> None:
+        """Warn of a heading under which people have tasks, as a new section was added."""
+        shown = shorten(escape_invisible(heading), _MAX_NAMED)
+        self._say(
+            f"{self._name} has the heading '{shown}', but tasks are in a new section, '## {self._section}'. To have "
+            f"them under that heading, delete the new section, write '## {shown}' and set HEARTBEAT_SECTION to "
+            f"'{shown}'."
+        )
+
+    def report_removal(self, outcome: str) -> None:
+        """Warn of a file that is gone although the server wrote entries into it (HB-18)."""
+        self._warnings.add(
+            _REMOVED,
+            f"{self._name} is gone: somebody removed it, or a program took it over, as OpenClaw does from 2026.8.1. "
+            f"The tasks are safe in the store, and {outcome}. Set AUTO_SYNC_ENABLED=false if nothing reads the file.",
+        )
+
+    def report_conflict(self, lines: Sequence[int]) -> None:
+        """Warn of merge conflict markers in these lines."""
+        named = ", ".join(map(str, lines[:10]))
+        message = f"{self._name} has merge conflict markers in line {named}: nothing is taken from it or "
+        self._warnings.add(_CONFLICT, f"{message}written to it until you resolve the conflict.")
+
+    def report_failure(self, what: str, error: OSError) -> None:
+        """Warn of a file that could not be read or written."""
+        message = (
+            f"{self._name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
+        )
+        self._warnings.add(_FAILED, message)
+
+    def settle_conflict(self) -> None:
+        """Report the next conflict again."""
+        self._warnings.settle(_CONFLICT)
+
+    def settle(self) -> None:
+        """Report the next failure and the next removal again: the file is as it should be."""
+        self._warnings.settle(_FAILED)
+        self._warnings.settle(_REMOVED)
+
+    def _say(self, message: str) -> None:
+        """Warn of something that is reported again when it happens again."""
+        self._warnings.add(f"mirror: {message}", message)
+        self._warnings.settle(f"mirror: {message}")
+
+
+def _join(names: Sequence[str]) -> str:
+    return shorten(", ".join(names), _MAX_NAMED)
