@@ -113,7 +113,7 @@ def read_manifest(folder: Path) -> Manifest:
         tools=[(tool["name"], tool["description"]) for tool in document["tools"]],
         command=[config["command"], *config["args"]],
         variables=config["env"],
-        required=[text.partition("==")[0] for text in dependencies if "==" in text],
+        required=[text.partition("==")[0] for text in dependencies if "==" in text.partition(";")[0]],
         defaults={name: _written(option["default"]) for name, option in options if "default" in option},
     )
 

@@ -8,7 +8,7 @@ from typing import Final, Self
 from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from heartbeat_mcp.recurrence import Schedule
+from heartbeat_mcp.recurrence import SCHEDULE_FIELDS, Schedule
 from task_core.models import Columns, Record, Texts, UtcDatetime, microseconds
 from task_core.store import Kind
 
@@ -69,14 +69,19 @@ class HeartbeatTask(Record):
         return not self.status.is_finished
 
     @property
-    def schedule(self) -> Schedule:
-        """When it is due, and when again."""
-        return Schedule.of(self.extra_fields)
+    def schedule(self) -> Schedule | None:
+        """When it is due, and when again, if it has fields for that."""
+        return None if self.extra_fields.keys().isdisjoint(SCHEDULE_FIELDS) else Schedule.of(self.extra_fields)
+
+    @property
+    def schedule_words(self) -> str:
+        """Its schedule as people see it, such as ``every 4h``; empty for none."""
+        return self.schedule.words if self.schedule else ""
 
     @property
     def starts(self) -> datetime | None:
         """The moment before which this Pending task is not in HEARTBEAT.md; None if it is there at any time."""
-        return self.schedule.moment if self.status is HeartbeatStatus.PENDING else None
+        return self.schedule.moment if self.schedule and self.status is HeartbeatStatus.PENDING else None
 
     @cached_property
     @override

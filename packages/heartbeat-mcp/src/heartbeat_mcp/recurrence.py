@@ -52,8 +52,6 @@ class Schedule:
     @classmethod
     def of(cls, fields: Mapping[str, JsonValue]) -> Self:
         """Return the schedule in the extra fields of a task."""
-        if fields.keys().isdisjoint(SCHEDULE_FIELDS):
-            return cls()
         faults = find_faults(fields)
         if "tz" in faults:
             faults |= {"cron": ""}  # in UTC it would be at other times than were meant

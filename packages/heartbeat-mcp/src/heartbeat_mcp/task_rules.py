@@ -118,7 +118,7 @@ def update_stored(
 def _renew(task: HeartbeatTask, now: datetime) -> HeartbeatTask:
     """Return a recurring task that is finished as Pending at its next time, with how it ended; others as they are."""
     schedule, ended = task.schedule, task.completed_at
-    if ended is None or not schedule.is_recurring:
+    if ended is None or schedule is None or not schedule.is_recurring:
         return task
     extra = {
         **task.extra_fields,

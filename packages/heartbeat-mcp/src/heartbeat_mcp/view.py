@@ -55,7 +55,7 @@ class HeartbeatView(StoreView[HeartbeatTask]):
             task.id,
             task.status.value,
             task.raw_user_request,
-            task.schedule.words,
+            task.schedule_words,
             depth=depth,
             more="\n".join(filter(None, (task.raw_reference, *task.ideas, task.result))),
             created_at=task.created_at,

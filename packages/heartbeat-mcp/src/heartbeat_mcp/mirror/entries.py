@@ -50,8 +50,8 @@ class Entry(NamedTuple):
 
 def render_entry(task: HeartbeatTask) -> bytes:
     """Return the entry for ``task``, its lines joined by line feeds."""
-    task_id, words = escape_id(task.id), task.schedule.words
-    shown = f" ({words})" if words else ""
+    task_id = escape_id(task.id)
+    shown = f" ({task.schedule_words})" if task.schedule_words else ""
     status = task.status.value
     ideas = [f"    - {escape_within(idea, _MAX_TEXT)}" for idea in task.ideas if idea]
     lines = [

@@ -17,7 +17,7 @@ from heartbeat_mcp.mirror.backup import keep_section
 from heartbeat_mcp.mirror.document import Document, Entry, Filled, Frame, read_document
 from heartbeat_mcp.mirror.markdown.headings import find_similar_heading
 from heartbeat_mcp.mirror.reading import Reading
-from heartbeat_mcp.mirror.reports import FileReports
+from heartbeat_mcp.mirror.reports import CONFLICT, FAILED, REMOVED, FileReports
 from heartbeat_mcp.mirror.section import Part
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, identify
@@ -54,6 +54,7 @@ class Mirror:
         ``max_chars`` is the most characters of the section below its heading, 0 for no limit (HB-14).
         """
         self.path = path
+        self._warnings = warnings
         self.reports = FileReports(path.name, section, warnings)
         self.section = section
         self._max_chars = max_chars
@@ -109,7 +110,7 @@ class Mirror:
         if lines := self._document.conflicts:
             self.reports.report_conflict(lines)
             return None
-        self.reports.settle_conflict()
+        self._warnings.settle(CONFLICT)
         return None if self._frame else self._document
 
     def keep(self) -> None:
@@ -176,12 +177,13 @@ class Mirror:
             self._fail("could not be written", error)
             return False
         self.shown = {entry.task_id: entry.text for entry in entries}
-        if reading:
+        if reading and reading.has_news:
             self.reports.report_reading(reading, self.shown)
         self._reading = None
         self._texts = list(filled.shown)
         self.is_written = True
-        self.reports.settle()
+        self._warnings.settle(FAILED)
+        self._warnings.settle(REMOVED)
         return False
 
     def _fail(self, what: str, error: OSError) -> None:

@@ -8,11 +8,11 @@ from task_core.files import describe
 from task_core.text import escape_invisible, shorten
 from task_core.warning_list import WarningList
 
-__all__ = ["FileReports"]
+__all__ = ["CONFLICT", "FAILED", "REMOVED", "FileReports"]
 
-_FAILED: Final = "mirror: file"
-_CONFLICT: Final = "mirror: conflict"
-_REMOVED: Final = "mirror: removed"
+FAILED: Final = "mirror: file"
+CONFLICT: Final = "mirror: conflict"
+REMOVED: Final = "mirror: removed"
 """Causes of warnings: the file could not be read or written, has merge conflict markers, or was removed."""
 
 _MAX_NAMED: Final = 300
@@ -56,7 +56,7 @@ class FileReports:
     def report_removal(self, outcome: str) -> None:
         """Warn of a file that is gone although the server wrote entries into it (HB-18)."""
         self._warnings.add(
-            _REMOVED,
+            REMOVED,
             f"{self._name} is gone: somebody removed it, or a program took it over, as OpenClaw does from 2026.8.1. "
             f"The tasks are safe in the store, and {outcome}. Set AUTO_SYNC_ENABLED=false if nothing reads the file.",
         )
@@ -65,23 +65,14 @@ class FileReports:
         """Warn of merge conflict markers in these lines."""
         named = ", ".join(map(str, lines[:10]))
         message = f"{self._name} has merge conflict markers in line {named}: nothing is taken from it or "
-        self._warnings.add(_CONFLICT, f"{message}written to it until you resolve the conflict.")
+        self._warnings.add(CONFLICT, f"{message}written to it until you resolve the conflict.")
 
     def report_failure(self, what: str, error: OSError) -> None:
         """Warn of a file that could not be read or written."""
         message = (
             f"{self._name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
         )
-        self._warnings.add(_FAILED, message)
-
-    def settle_conflict(self) -> None:
-        """Report the next conflict again."""
-        self._warnings.settle(_CONFLICT)
-
-    def settle(self) -> None:
-        """Report the next failure and the next removal again: the file is as it should be."""
-        self._warnings.settle(_FAILED)
-        self._warnings.settle(_REMOVED)
+        self._warnings.add(FAILED, message)
 
     def _say(self, message: str) -> None:
         """Warn of something that is reported again when it happens again."""
