@@ -121,12 +121,26 @@ async def test_tasks_that_are_not_due_are_listed_last_and_never_next(stored_desk
     parts = parts_of(settings, stored_desk.clock)
     view = HeartbeatView(parts.store, parts.archive, stored_desk.clock)
     assert view.next() == ids[3]
-    assert [line.id for line in view.work(10).ready] == [ids[3], ids[2]]
+    work = view.work(10)
+    assert ([line.id for line in work.ready], work.ready_count) == ([ids[3], ids[2]], 2)
     assert [line.note for line in view.lines()] == ["due 2026-01-01", "", "due 2026-03-05", "due 2026-03-09"]
     with parts.store.read() as tasks:
         shown = list_active(tasks)["tasks"]
     assert isinstance(shown, list)
     assert [task.get("due") for task in shown if isinstance(task, dict)][1:3] == [None, "2026-03-05T00:00:00.000000Z"]
+
+
+@pytest.mark.requirement("AG-3", "AG-11")
+async def test_each_occurrence_is_one_change_of_the_history_and_ends_its_claim(stored_desk: Desk) -> None:
+    server = stored_desk.server(task_extra_tools="claims,history")
+    task_id = (await call(server, "task_create", raw_user_request="look", every="4h"))["id"]
+    await call(server, "claim_task", id=task_id, agent="ann")
+    for _ in range(2):
+        await call(server, "task_update", task_id=task_id, updates={"status": "Complete"}, agent="ann")
+    changes = (await call(server, "task_history", id=task_id))["changes"]
+    assert len(changes) == 3
+    claim = await call(server, "claim_task", id=task_id, agent="bob")
+    assert claim["claim"]["agent"] == "bob"
 
 
 @pytest.mark.requirement("HB-10", "HB-12")

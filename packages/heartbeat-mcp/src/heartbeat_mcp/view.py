@@ -16,12 +16,12 @@ from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.models import Clock, format_timestamp, utc_now
+from task_core.models import Clock, format_timestamp, microseconds, utc_now
 from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
 from task_core.store import Collection, Selection, Store, open_store
 from task_core.store.view import StoreView
 from task_core.text import shorten
-from task_core.view import Action, BoardActions, Line, View, match_statuses
+from task_core.view import Action, BoardActions, Line, Section, View, match_statuses
 from task_core.warning_list import WarningList
 
 __all__ = ["ACTIONS", "HeartbeatView", "list_active", "open_view"]
@@ -69,6 +69,11 @@ class HeartbeatView(StoreView[HeartbeatTask]):
         found = super().first(tasks, status, limit)
         now = self._clock() if any(task.starts for task in found) else None
         return [task for task in found if not (now and task.starts and task.starts > now)]
+
+    @override
+    def section(self, tasks: Collection[HeartbeatTask], status: str, count: int, limit: int) -> Section:
+        later = Selection(states=(status,), facets=self.listed.facets, after=(microseconds(self._clock()), ""))
+        return super().section(tasks, status, count - tasks.count(later), limit)
 
     def archived(self, statuses: Words[str] = ()) -> Iterator[Line]:
         """Return the archived tasks with one of ``statuses``, or all."""
