@@ -37,7 +37,14 @@ FUNCTION_LINES: Final = 50
 """Lines that a function may have at most, its docstring not counted."""
 
 LAYERS: Final = {
-    **{"models": 0, "recurrence": 0, "service": 2, "view": 2, "doctor": 3, "moving": 3, "server": 4, "__main__": 5}
+    "models": 0,
+    "recurrence": 0,
+    "service": 2,
+    "view": 2,
+    "doctor": 3,
+    "moving": 3,
+    "server": 4,
+    "__main__": 5,
 }
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
 

@@ -19,6 +19,7 @@ from tests.packaging.projects import PROJECTS, ROOT, Project
 RUNTIME = {
     *(
         "cortex-tasks-cli",
+        "cronsim",
         "filelock",
         "markdown-it-py",
         "mcp",
@@ -26,7 +27,7 @@ RUNTIME = {
         "mcp-task-core",
         "mcp-task-formats",
     ),
-    *("platformdirs", "pydantic", "pydantic-settings", "pyyaml", "rich", "tomlkit", "typing-extensions"),
+    *("platformdirs", "pydantic", "pydantic-settings", "pyyaml", "rich", "tomlkit", "typing-extensions", "tzdata"),
 }
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""
 
