@@ -73,7 +73,8 @@ async def test_a_new_rule_says_when_the_task_is_due(desk: Desk) -> None:
         return (await call(server, "task_update", task_id=task_id, updates=updates))["extra_fields"]
 
     assert await update(every="2d") == {"due": "2026-04-01", "every": "2d"}
-    for updates, days in (({"status": "Complete"}, 2), ({"extra_fields": {"every": "1w"}}, 7)):
+    changes: dict[int, dict[str, JsonValue]] = {2: {"status": "Complete"}, 7: {"extra_fields": {"every": "1w"}}}
+    for days, updates in changes.items():
         changed = await update(**updates)
         due, last = (datetime.fromisoformat(changed[name]) for name in ("due", "last_completed_at"))
         assert due - last == days * DAY
@@ -109,10 +110,8 @@ async def test_a_schedule_that_is_not_well_formed_is_refused(
 @pytest.mark.requirement("HB-4")
 async def test_tasks_that_are_not_due_are_listed_last_and_never_next(stored_desk: Desk) -> None:
     server = stored_desk.server()
-    ids = [
-        (await call(server, "task_create", raw_user_request="x", **fields))["id"]
-        for fields in ({"due": "2026-03-09"}, {"due": "2026-03-05"}, {}, {"due": "2026-01-01"})
-    ]
+    dues: list[JsonValue] = ["2026-03-09", "2026-03-05", None, "2026-01-01"]
+    ids = [(await call(server, "task_create", raw_user_request="x", due=due))["id"] for due in dues]
     listed = (await call(server, "task_list"))["tasks"]
     assert [task["id"] for task in listed] == [ids[3], ids[2], ids[1], ids[0]]
     rest = await call(server, "task_list", after=ids[2])

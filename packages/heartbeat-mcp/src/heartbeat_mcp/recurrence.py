@@ -103,7 +103,7 @@ def find_faults(fields: Mapping[str, JsonValue]) -> dict[str, str]:
 def parse_words(words: str) -> dict[str, str]:
     """Return the extra fields of a schedule in words, or none if the words are not exactly a schedule."""
     parts = _PARTS.fullmatch(words)
-    found = {name: value for name, value in parts.groupdict().items() if value} if parts else {}
+    found = {name: value for name in SCHEDULE_FIELDS if parts and (value := parts[name])}
     return {} if find_faults({**found}) else found
 
 

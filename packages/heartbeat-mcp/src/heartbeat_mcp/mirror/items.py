@@ -104,7 +104,7 @@ class Item:
             schedule, title = parse_words(after[1] or ""), (after[2] or "").strip(" \t")
             return title if schedule or not after[1] else f"({after[1]}) {title}", schedule
         marked = _MARKED.fullmatch(self.title)
-        schedule = parse_words(marked[2]) if marked else {}
+        schedule = parse_words(marked[2] if marked else "")
         return (marked[1], schedule) if marked and {"every", "cron"} & schedule.keys() else (self.title, {})
 
     def says_the_same_as(self, other: Self) -> bool:
