@@ -33,7 +33,7 @@ ISSUES: list[dict[str, Any]] = [
         "labels": ["x", "y"],
         "created_at": "2026-01-02T03:04:05Z",
     },
-    {"id": "bd-b", "title": "Beta", "status": "awaiting", "priority": 2},
+    {"id": "bd-b", "title": "Beta", "status": "awaiting", "priority": 2, "due_at": "2026-03-04T00:00:00Z"},
     {"id": "bd-c", "title": "Gamma", "status": "closed", "close_reason": "it was done", "estimated_minutes": 30},
     {"id": "bd-d", "title": "Delta", "status": "blocked", "acceptance_criteria": "- one\n- two", "notes": "a plan"},
     {"id": "bd-e", "title": "Eps", "status": "in_progress", "design": "line 1\nline 2"},
@@ -112,7 +112,7 @@ def test_nothing_of_a_task_is_lost(command: Command, record: ServerRecord, tmp_p
     shown = {name: command(record, "show", found[name][0]).out for name in found}
     for name, words in {
         "Alpha": ["The text", "x", "y", "critical", "bd-a"],
-        "Beta": ["awaiting"],
+        "Beta": ["awaiting", "2026-03-04T00:00:00Z"],
         "Gamma": ["it was done", "30"],
         "Delta": ["one", "two", "a plan", "bd-zz", "blocked"],
         "Eps": ["line 1", "line 2"],

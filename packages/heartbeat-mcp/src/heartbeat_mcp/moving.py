@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.recurrence import parse_moment
 from heartbeat_mcp.service import HeartbeatService
 from task_core.fields import MAX_LIST, MAX_TEXT
 from task_core.models import format_timestamp
@@ -41,7 +42,7 @@ class HeartbeatMover:
             **{state: status.value for status, state in _STATES.items()},
             **dict.fromkeys(("blocked", "deferred", "review"), HeartbeatStatus.PENDING.value),
         },
-        held=("created", "updated", "closed", "criteria", "notes", "result"),
+        held=("created", "updated", "closed", "due", "criteria", "notes", "result"),
         priorities=_PRIORITIES,
         max_title=MAX_TEXT,
         max_text=MAX_TEXT // 2,
@@ -75,7 +76,7 @@ class HeartbeatMover:
             created = read_moment(task.created, now) or now
             ended = read_moment(task.closed or task.updated, now) or now
             extra: dict[str, JsonValue] = {ORIGIN: arrival.origin}
-            extra |= {"priority": task.priority} if task.priority else {}
+            extra |= {name: it for name in ("priority", "due") if (it := getattr(task, name))}
             rest = dict[str, JsonValue](arrival.rest)
             extra |= {f"from_{arrival.origin.partition(':')[0]}": rest} if rest else {}
             work.add(
@@ -103,6 +104,7 @@ def _export(task: HeartbeatTask) -> ForeignTask:
     extra = {name: it if isinstance(it, str) else json.dumps(it) for name, it in task.extra_fields.items()}
     rest = {"raw_reference": task.raw_reference or "", "result_file": task.result_file or "", **extra}
     priority = _PRIORITIES.get(rest.get("priority", ""))
+    due = rest.pop("due") if parse_moment(rest.get("due")) else None
     return ForeignTask(
         id=task.id,
         title=title.strip(),
@@ -113,6 +115,7 @@ def _export(task: HeartbeatTask) -> ForeignTask:
         created=format_timestamp(task.created_at),
         updated=format_timestamp(task.updated_at),
         closed=format_timestamp(task.completed_at) if task.completed_at else None,
+        due=due,
         notes=task.ideas,
         result=task.result or "",
         rest={name: value for name, value in rest.items() if value and not (priority and name == "priority")},
