@@ -1,8 +1,8 @@
-"""Time the steps of a new user, from a fresh clone to the first task in a client: ``hatch run first-task [--write]``.
+"""Time the steps of a new user with each server: ``hatch run first-task [--write]``.
 
-Everything happens in a temporary folder with an empty home, so nothing is cached. The lines are those of the README.
-Claude Code must be on ``PATH``; it asks a scripted model. ``--write`` puts the table into ``benchmarks/first_task.md``,
-and its sum into the README.
+Each server begins with an empty home, so nothing is cached, and with the user's own files of all clients, whose bytes
+are the same at the end. The lines are those of the documents. Claude Code must be on ``PATH``; a script is its model.
+``--write`` puts the table into ``benchmarks/first_task.md``, and the time to the first task into the README.
 """
 
 import os
@@ -13,122 +13,245 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from http.cookiejar import CookieJar
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import urljoin
+from urllib.request import HTTPCookieProcessor, build_opener
 
 from examples.clients.scripted_model import serve_model
 from examples.clients.try_clients import PROGRAMS
+from mcp_client_install.clients import CLIENTS, UserFolders
+from tests.servers import SERVERS, ServerRecord
 
-__all__ = ["INSTALL", "PAGE", "Step", "main", "render"]
+__all__ = ["FIRST_TASK", "INSTALL", "INSTALL_BOARD", "PAGE", "Step", "main", "render"]
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "benchmarks" / "first_task.md"
 CLIENT: Final = "claude-code"
-TEXT: Final = "Call the dentist about Thursday"
+TEXTS: Final = ("Call the dentist about Thursday", "Write the release notes")
+FIRST_TASK: Final = "first task, in Claude Code"
 
-INSTALL: Final = "uv tool install ./packages/heartbeat-mcp"
-"""The line of the README that installs the server."""
+INSTALL: Final = 'uv tool install "git+URL#subdirectory=packages/{server}"'
+"""The line of the documents that installs a server from the address of the repository."""
+
+INSTALL_BOARD: Final = (
+    'uv tool install "git+URL#subdirectory=packages/task-board" '
+    '--with "git+URL#subdirectory=packages/{server}"'
+)  # fmt: skip
+"""The line of the documents that installs the board with a server."""
+
+ABOUT: Final = """\
+# The first ten minutes
+
+The steps of a new user with each server, from the address of the repository to the first task, and back to a machine
+without the server. `python3 hatchw run first-task --write` takes them and wrote this page; it needs uv, Claude Code and
+a network.
+
+Each server begins with an empty home, so nothing is cached, and with the user's own files of all nine clients. At the
+end, the bytes of each of these files are as before. `~/.claude.json`, which Claude Code changes whenever it runs, is
+compared with the last moment before `uninstall`.
+
+Downloads take most of the installation, so your time depends on your network. A scripted model leads the client: a real
+one also thinks. Other programs used the processors during this run, so the times are upper bounds.
+"""
 
 
 class Step(NamedTuple):
-    """One step of a new user: how long it took, and how long its floor did."""
+    """One step of a new user, and its time."""
 
     what: str
     command: str
     seconds: float
-    floor: float | None = None
 
 
 class Newcomer:
-    """A person with an empty home, a folder for a project, and this machine's ``PATH`` and package index."""
+    """A person with a new home, two projects, files of all clients, and this machine's ``PATH`` and package index."""
 
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.checkout = self.home / "mcp-task-servers"
-        self.project = self.home / "project"
-        (self.project / ".git").mkdir(parents=True)
+    def __init__(self, home: Path, server: ServerRecord) -> None:
+        self.home, self.server = home, server
+        self.projects = (home / "project", home / "second")
+        self.url = f"git+{(home / 'mcp-task-servers.git').as_uri()}"
         kept = ("UV_INDEX", "UV_DEFAULT", "PIP_", "LANG", "SSL_CERT_FILE", "PATH")
         self.environment = {name: value for name, value in os.environ.items() if name.startswith(kept)}
         files = {"PIP_CONFIG_FILE": "~/.config/pip/pip.conf", "UV_CONFIG_FILE": "~/.config/uv/uv.toml"}
         found = {name: Path(path).expanduser() for name, path in files.items()}
         self.environment |= {name: str(path) for name, path in found.items() if path.is_file()}
-        self.environment["HOME"] = str(self.home)
+        self.environment |= {"HOME": str(home), "PATH": f"{home}/.local/bin{os.pathsep}{os.environ['PATH']}"}
+        for project in self.projects:
+            (project / ".git").mkdir(parents=True)
+        self.take("git", "clone", "--quiet", "--bare", str(ROOT), str(home / "mcp-task-servers.git"))
+        for file in self._user_files():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('model = "mine"\n' if file.suffix == ".toml" else '{"theme":   "dark"}\n', "utf-8")
 
-    def take(self, *command: str, folder: Path, **more: str) -> tuple[float, str]:
-        """Run a command and return its seconds and its output.
+    def take(self, *command: str, project: int = 0, **more: str) -> tuple[float, str]:
+        """Run a command in a project, and return its seconds and its output.
 
         Raises:
             SystemExit: it failed.
         """
         started = time.perf_counter()
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        environment = {**self.environment, **more}
+        environment, folder = {**self.environment, **more}, self.projects[project]
         done = subprocess.run(command, cwd=folder, env=environment, check=False, text=True, timeout=600, **pipes)
         seconds = time.perf_counter() - started
         if done.returncode:
             raise SystemExit(f"{' '.join(command)} ended with exit code {done.returncode}:\n{done.stdout}")
         return seconds, done.stdout
 
+    def install(self, line: str) -> float:
+        """Run a line of the documents with the address of the repository, and return its seconds."""
+        filled = line.format(server=self.server.command).replace("URL", self.url.removeprefix("git+"))
+        return self.take("sh", "-c", filled)[0]
+
+    def ask(self, text: str, project: int = 0) -> float:
+        """Let the client create a task, and return its seconds."""
+        program = PROGRAMS[CLIENT]
+        begin = {"initialize_project": {}} if self.server.name == "taskmaster" else {}
+        with serve_model({**begin, self.server.create: {self.server.text: text}}) as model:
+            more = {name: value.replace("{url}", model.url) for name, value in program.variables.items()}
+            return self.take(program.command, *program.arguments, project=project, **more)[0]
+
+    def expect(self, text: str, *, is_shown: bool, project: int = 0) -> float:
+        """List the tasks, and return the seconds.
+
+        Raises:
+            SystemExit: the list has the text although it should not, or has it not.
+        """
+        seconds, shown = self.take(self.server.command, "list", project=project)
+        if (text in shown) is not is_shown:
+            raise SystemExit(f"{self.server.command} list shows the wrong tasks:\n{shown}")
+        return seconds
+
+    def open_board(self, text: str) -> float:
+        """Start the board, open its link as a browser does, and return the seconds until the page shows the text."""
+        started = time.perf_counter()
+        command = ("task-board", "--no-browser")
+        with _running(command, self.projects[0], self.environment) as link:
+            browser = build_opener(HTTPCookieProcessor(CookieJar()))
+            entrance = browser.open(link).read().decode()
+            (path,) = re.findall(r'content="0;url=([^"]+)"', entrance)
+            if text not in browser.open(urljoin(link, path)).read().decode():
+                raise SystemExit("The board does not show the task.")
+            return time.perf_counter() - started
+
+    def read_files(self) -> dict[Path, bytes | None]:
+        """Return the bytes of every file in which a client may have servers."""
+        projects = [
+            file
+            for project in self.projects
+            for client in CLIENTS.values()
+            for file in client.files("project", self._folders(project))
+        ]
+        return {file: file.read_bytes() if file.exists() else None for file in [*self._user_files(), *projects]}
+
+    @property
+    def own_file(self) -> Path:
+        """The file that Claude Code changes by itself whenever it runs."""
+        file = CLIENTS[CLIENT].file("user", self._folders(self.projects[0]))
+        assert file  # noqa: S101 - every client has one
+        return file
+
+    def _user_files(self) -> list[Path]:
+        return [file for client in CLIENTS.values() for file in client.files("user", self._folders(self.projects[0]))]
+
+    def _folders(self, project: Path) -> UserFolders:
+        return UserFolders({}, self.home, project, "linux")
+
+
+@contextmanager
+def _running(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Run the board, and yield the link that it prints."""
+    board = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    assert board.stdout  # noqa: S101 - it is a pipe
+    try:
+        yield board.stdout.readline().split()[-1]
+    finally:
+        board.terminate()
+        board.communicate()
+
 
 def _steps(who: Newcomer) -> Iterator[Step]:
     """Take each step in turn, and yield its time."""
-    command = ("git", "clone", "--quiet", str(ROOT), str(who.checkout))
-    yield Step("clone", "git clone …", who.take(*command, folder=who.home)[0])
-    bare = who.home / "bare"
-    bare.mkdir()
-    floor, _ = who.take("uv", "tool", "install", f"mcp=={version('mcp')}", folder=bare, HOME=str(bare))
-    yield Step("install", INSTALL, who.take(*INSTALL.split(), folder=who.checkout)[0], floor)
-    who.environment["PATH"] = f"{who.home}/.local/bin{os.pathsep}{who.environment['PATH']}"
-    configure = ("heartbeat-mcp", "install", CLIENT, "--yes")
-    yield Step("configure a client", " ".join(configure), who.take(*configure, folder=who.project)[0])
-    program = PROGRAMS[CLIENT]
-    with serve_model({"task_create": {"raw_user_request": TEXT}}) as model:
-        more = {name: value.replace("{url}", model.url) for name, value in program.variables.items()}
-        arguments = [word for word in program.arguments if word not in {"--mcp-config", ".mcp.json"}]
-        seconds, _ = who.take(program.command, *arguments, folder=who.project, **more)
-    yield Step(f"first task, in {CLIENT}", f"{program.command} …", seconds)
-    seconds, shown = who.take("heartbeat-mcp", "list", folder=who.project)
-    if TEXT not in shown:
-        raise SystemExit(f"heartbeat-mcp list does not show the task:\n{shown}")
-    yield Step("see it without a model", "heartbeat-mcp list", seconds)
+    command = who.server.command
+    before = who.read_files()
+    configure = (command, "install", "--scope", "project", "--yes")
+    yield Step("install", INSTALL, who.install(INSTALL))
+    yield Step("add it to all clients", "{server} install", who.take(*configure)[0])
+    yield Step(FIRST_TASK, "claude …", who.ask(TEXTS[0]))
+    yield Step("see it without a model", "{server} list", who.expect(TEXTS[0], is_shown=True))
+    yield Step("install the board", INSTALL_BOARD, who.install(INSTALL_BOARD))
+    yield Step("open the board", "task-board", who.open_board(TEXTS[0]))
+    yield Step("undo", "{server} undo", who.take(command, "undo", "--yes")[0])
+    who.expect(TEXTS[0], is_shown=False)
+    seconds = who.take(*configure, project=1)[0] + who.ask(TEXTS[1], project=1)
+    yield Step("a task in a second project", "{server} install, claude …", seconds)
+    who.expect(TEXTS[1], is_shown=True, project=1)
+    who.expect(TEXTS[1], is_shown=False)
+    before[who.own_file] = who.own_file.read_bytes()
+    seconds = sum(who.take(command, "uninstall", "--yes", project=number)[0] for number in (0, 1))
+    yield Step("take it out of all clients", "{server} uninstall", seconds)
+    if changed := [str(file) for file, old in who.read_files().items() if old != before[file]]:
+        raise SystemExit(f"{command} uninstall leaves other bytes in {', '.join(changed)}.")
+    yield Step("remove the programs", "uv tool uninstall {server} mcp-task-board", _remove(who))
 
 
-def render(steps: Sequence[Step], facts: Mapping[str, str]) -> str:
-    """Return the page."""
-    floors = [f"{step.seconds / step.floor:.2f}" if step.floor else "–" for step in steps]
-    rows = [
-        f"| {step.what} | `{step.command}` | {step.seconds:.1f} s | {floor} |"
-        for step, floor in zip(steps, floors, strict=True)
-    ]
+def _remove(who: Newcomer) -> float:
+    return who.take("uv", "tool", "uninstall", who.server.command, "mcp-task-board")[0]
+
+
+def render(runs: Mapping[str, Sequence[Step]], facts: Mapping[str, str]) -> str:
+    """Return the page for the steps of each server."""
+    names, columns = [*runs], [*zip(*runs.values(), strict=True)]
+    sums = [sum(step.seconds for step in steps) for steps in runs.values()]
+    firsts = [_until_first_task(steps) for steps in runs.values()]
+
+    def row(what: str, seconds: Sequence[float], mark: str = "") -> str:
+        return " | ".join([f"| {mark}{what}{mark}", *(f"{mark}{one:.1f} s{mark}" for one in seconds)]) + " |"
+
     lines = [
-        "# From a clone to the first task",
-        "",
-        "What a new user does, in an empty home, so that nothing is cached. `python3 hatchw run first-task --write`",
-        "wrote this page. The floor is the same installation of the SDK (`mcp`) alone. Downloads take most of",
-        "the installation, so your time depends on your network. A scripted model leads the client: a real one also",
-        "thinks.",
-        "",
+        ABOUT,
         *("| this run | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts.items())),
         "",
-        *("| step | command | time | of the floor |", "| --- | --- | ---: | ---: |", *rows),
-        f"| **all** | | **{sum(step.seconds for step in steps):.1f} s** | |",
+        f"| step | {' | '.join(names)} |",
+        f"| --- |{' ---: |' * len(names)}",
+        *(row(column[0].what, [step.seconds for step in column]) for column in columns),
+        row("all", sums, "**"),
+        row("to the first task", firsts, "**"),
+        "",
+        "The commands, with the address of the repository for URL. The run answers the question of `install` with an",
+        "option, one list for each project:",
+        "",
+        "```text",
+        *(f"{column[0].what + ':':<29}{column[0].command.format(server=names[0])}" for column in columns),
+        "```",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _until_first_task(steps: Sequence[Step]) -> float:
+    last = next(place for place, step in enumerate(steps) if step.what == FIRST_TASK)
+    return sum(step.seconds for step in steps[: last + 1])
+
+
 def main() -> None:
     """Time the steps, show them, and write the page if asked to."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        steps = [*_steps(Newcomer(Path(name).resolve()))]
+    runs: dict[str, list[Step]] = {}
+    for server in SERVERS:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+            runs[server.command] = [*_steps(Newcomer(Path(name).resolve(), server))]
     facts = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "Python": platform.python_version(), "mcp": version("mcp")}
-    system = f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores"
-    text = render(steps, {**facts, "client": CLIENT, "system": system})
+    load = f"{os.getloadavg()[2]:.0f} programs at a time wanted a processor"
+    system = f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores; {load}"
+    text = render(runs, {**facts, "client": CLIENT, "system": system})
     print(text)
     if "--write" in sys.argv[1:]:
         PAGE.write_text(text, "utf-8")
-        seconds, readme = f"took {sum(step.seconds for step in steps):.0f} seconds", ROOT / "README.md"
+        seconds, readme = f"took {_until_first_task(runs['heartbeat-mcp']):.0f} seconds", ROOT / "README.md"
         readme.write_text(re.sub(r"took \d+ seconds", seconds, readme.read_text("utf-8")), "utf-8")
 
 

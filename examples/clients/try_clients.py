@@ -62,7 +62,12 @@ PROGRAMS: Final = {
         "claude",
         ".mcp.json",
         ("-p", "--mcp-config", ".mcp.json", "--allowedTools", ALLOWED, "--", NAME),
-        {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+        {
+            "ANTHROPIC_BASE_URL": "{url}",
+            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "MCP_CONNECTION_NONBLOCKING": "false",  # a script does not wait for servers by itself, as a model does
+        },
     ),
     "codex": ClientProgram(
         "codex",

@@ -265,7 +265,9 @@ def test_tasks_in_memory_are_in_no_other_process(notes: Notes, monkeypatch: pyte
     monkeypatch.delenv("NOTES_PATH")
     code, out, err = notes(command, greeting="none")
     assert (code, out) == (0, "")
-    assert err.endswith("If your client keeps them in a file, set NOTES_PATH to its path.\n")
+    assert err.endswith(
+        "Run the command 'install' to add the server to your clients, or set NOTES_PATH to the path of a list.\n"
+    )
 
 
 class Elsewhere(ServerSettings):

@@ -179,7 +179,7 @@ def test_a_field_that_takes_no_null_is_cleared_by_an_empty_text(command: Command
 def test_a_list_in_memory_is_not_changed_as_nobody_would_see_it(command: Command) -> None:
     ended = command(record_of("hierarchy"), "add", "Paint", is_in_memory=True)
     assert ended.code == 2
-    assert "exist only in its process" in ended.err
+    assert "Run the command 'install'" in ended.err
 
 
 class SlowPipe(io.StringIO):

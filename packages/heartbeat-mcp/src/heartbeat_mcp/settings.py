@@ -132,7 +132,8 @@ class HeartbeatSettings(StoreServerSettings):
             return ""
         return (
             "Set HEARTBEAT_FILE_PATH: neither the current folder nor one above it in its repository has a HEARTBEAT.md "
-            f"{NOT_COUNTED}. Or set TASK_STORE, for a list without the file."
+            f"{NOT_COUNTED}. The command 'install' sets it for your clients. Or set TASK_STORE, for a list without the "
+            "file."
         )
 
     @property

@@ -154,8 +154,11 @@ class _Showing:
 
 def explain_memory(settings: StoreSettings) -> str:
     """Return why a command has no tasks if the server keeps them in memory."""
-    advice = f"If your client keeps them in a file, set {settings.store_variable.upper()} to its path."
-    return f"The tasks of a server in memory exist only in its process. {advice}"
+    variable = settings.store_variable.upper()
+    return (
+        f"There is no list here: without {variable}, tasks exist only in the process of a server. "
+        f"Run the command 'install' to add the server to your clients, or set {variable} to the path of a list."
+    )
 
 
 def show_task(view: View, task_id: str, *, is_json: bool) -> None:
