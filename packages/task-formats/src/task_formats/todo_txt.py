@@ -6,24 +6,25 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from task_formats.decoding import moment, text_of
-from task_formats.fields import one_line
+from task_formats.decoding import text_of
+from task_formats.fields import Fields, one_line
 from task_formats.id_register import IdRegister
 from task_formats.record import ForeignTask, Reading, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from task_formats.record import Priority
+    from task_formats.record import Priority, Problem
 
 __all__ = ["NAME", "find", "read", "signs", "write"]
 
 NAME: Final = "todo-txt"
 
 _DATE = r"\d{4}-\d\d-\d\d"
-_LINE: Final = re.compile(rf"(?:(x) (?:({_DATE}) )?|\(([A-Z])\) )?(?:({_DATE}) )?(.+)")
+_LINE: Final = re.compile(rf"(?:(x) (?:({_DATE}) )?|\(([A-Z])\) )?(?:({_DATE}) )?(.+)", re.ASCII)
+_LABEL: Final = re.compile(r"[+@]\S+")
 _KEY: Final = re.compile(r"([A-Za-z][\w-]*):([^\s/:][^\s]*)")
 _MARKS: Final = re.compile(rf"(?:x |\([A-Z]\) |{_DATE} )|.*(?:^| )[+@]\w")
 _PRIORITIES: Final[dict[str, Priority]] = {"A": "critical", "B": "high", "C": "medium", "D": "low"}
@@ -54,48 +55,50 @@ def read(files: Sequence[SourceFile]) -> Reading:
     """Read the files; no input raises an error."""
     problems = [problem for file in files for problem in text_of(file)[1]]
     ids = IdRegister(problems)
-    tasks = tuple(task for file in files for task in _lines(file, ids))
-    return Reading(tasks, tuple(problems))
+    tasks = [
+        _task(line.strip(), f"{file.name}:{number}", ids, problems)
+        for file in files
+        for number, line in enumerate(text_of(file)[0].split("\n"), 1)
+        if line.strip()
+    ]
+    return Reading(tuple(tasks), tuple(problems))
 
 
-def _lines(file: SourceFile, ids: IdRegister) -> Iterator[ForeignTask]:
-    for number, line in enumerate(text_of(file)[0].split("\n"), 1):
-        if line.strip():
-            yield _task(line.strip(), f"{file.name}:{number}", ids)
-
-
-def _task(line: str, place: str, ids: IdRegister) -> ForeignTask:
+def _task(line: str, place: str, ids: IdRegister, problems: list[Problem]) -> ForeignTask:
     match = _LINE.fullmatch(line)
     done, ended, letter, created, text = match.groups() if match else (None, None, None, None, line)
     words = text.split()
     rest: dict[str, str] = {}
-    values: dict[str, str] = {}
     kept: list[str] = []
-    for word in words:
+    for word in reversed(words):  # the last of equal keys counts, so one that is added has effect
         found = _KEY.fullmatch(word)
-        if found and found[1] in {"due", "pri", "id"} and found[1] not in values:
-            values[found[1]] = found[2]
-        elif found and found[1] not in rest:
+        if found and found[1] not in rest:
             rest[found[1]] = found[2]
-        elif not re.fullmatch(r"[+@]\S+", word):
-            kept.append(word)
-    due = moment(values.get("due", ""))
-    rest |= {"due": values["due"]} if "due" in values and due is None else {}
-    letter = letter or (values.get("pri", "") if len(values.get("pri", "")) == 1 else "")
-    rest |= {"priority": letter} if letter and letter not in _PRIORITIES else {}
-    title = " ".join(kept) or text
+        else:
+            kept.insert(0, word)
+    title = " ".join(_without_outer_labels(kept) or kept or [it for it in words if it[:3] != "id:"]) or text
+    fields, dates = (Fields(it, place, problems) for it in (rest, {"created": created, "closed": ended}))
+    if not letter and re.fullmatch("[A-Z]", rest.get("pri", "")):
+        letter = fields.text("pri")
+    own = fields.text("id")
     return ForeignTask(
-        id=ids.claim(values["id"], place) if "id" in values else ids.name(title, place),
+        id=ids.claim(own, place) if own else ids.name(title, place),
         title=title,
         state="done" if done else "open",
         priority=_PRIORITIES.get(letter or ""),
-        labels=tuple(dict.fromkeys(word for word in words if re.fullmatch(r"[+@]\S+", word))),
-        created=created,
-        closed=ended,
-        due=due,
-        rest=rest,
+        labels=tuple(dict.fromkeys(filter(_LABEL.fullmatch, words))),
+        created=dates.time("created"),
+        closed=dates.time("closed"),
+        due=fields.time("due"),
+        rest={**dates.rest(), **fields.rest()} | ({"priority": letter} if letter and letter not in _PRIORITIES else {}),
         place=place,
     )
+
+
+def _without_outer_labels(words: Sequence[str]) -> Sequence[str]:
+    """Return the words without the labels at both ends; one within the sentence is a part of it."""
+    said = [number for number, word in enumerate(words) if not _LABEL.fullmatch(word)]
+    return words[said[0] : said[-1] + 1] if said else ()
 
 
 def write(tasks: Sequence[ForeignTask]) -> Writing:
@@ -108,11 +111,18 @@ def write(tasks: Sequence[ForeignTask]) -> Writing:
 def _line(task: ForeignTask) -> str:
     is_done = task.state in {"done", "cancelled"}
     letter = _LETTERS.get(task.priority or "", "")
+    rest = dict(task.rest)
+    if not letter and re.fullmatch("[A-Z]", rest.get("priority", "")):
+        letter = rest.pop("priority")
     created, closed, due = ((text or "")[:10] for text in (task.created, task.closed, task.due))
+    title = one_line(task.title)
+    said = {*title.split()}
+    labels = [label if _LABEL.fullmatch(label) else f"@{'_'.join(label.split())}" for label in task.labels]
+    first = next((number for number, label in enumerate(labels) if label in said), 0)
     parts = ["x", closed] if is_done else [f"({letter})" if letter else ""]
-    parts += [created if created and (closed or not is_done) else "", one_line(task.title)]
-    parts += [label if re.fullmatch(r"[+@]\S+", label) else f"@{'_'.join(label.split())}" for label in task.labels]
+    parts += [created if created and (closed or not is_done) else "", *labels[:first], title]
+    parts += [label for label in labels[first:] if label not in said]
     parts += [f"pri:{letter}" if letter and is_done else "", f"due:{due}" if due else ""]
-    parts += [f"{name}:{value}" for name, value in task.rest.items() if _KEY.fullmatch(f"{name}:{value}")]
+    parts += [f"{name}:{value}" for name, value in rest.items() if _KEY.fullmatch(f"{name}:{value}")]
     parts += [f"id:{task.id}" if _KEY.fullmatch(f"id:{task.id}") else ""]
     return " ".join(filter(None, parts))
