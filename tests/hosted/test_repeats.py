@@ -11,17 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import CallToolRequestParams
 
 from task_core.errors import InvalidArguments, StoreWriteFailed
+from task_core.history.changes import made_by
 from task_core.models import utc_now
+from task_core.server.faults import RenderedAnswer
 from task_core.store import Store
 from task_hosted.service.quotas import Quota, QuotaExceeded
-from task_hosted.service.tool_calls import carry_out_once
+from task_hosted.service.tool_calls import carry_out_once, make_repeatable
 from tests.core.engines import LASTING_ENGINES, LIST, Card, Engine
 from tests.hosted.service import Authority, Site, hosting
 from tests.servers import MADE, NEW_TEXT, ServerRecord
 
 KEY = "task-core/idempotency-key"
+
+SHARED = [engine for engine in LASTING_ENGINES if engine.name != "json"]
 
 
 @pytest.fixture
@@ -90,6 +95,22 @@ async def test_a_key_of_another_form_is_refused(tasks_v1: ServerRecord, sqlite: 
         assert "error" not in await create(site, "k" * 200)
 
 
+@pytest.mark.requirement("HO-6", "AG-13")
+def test_two_agents_with_one_key_are_two_calls(tmp_path: Path) -> None:
+    store = open_shared(tmp_path, SHARED[0])
+    wrap = make_repeatable(store)
+    params = CallToolRequestParams(name="claim_task", arguments={}, _meta={KEY: "key"})
+
+    def call(agent: str) -> object:
+        with made_by("client 1", "claim_task", agent):
+            return wrap(params, lambda: RenderedAnswer.of({"agent": agent}))()
+
+    assert call("ann") == call("ann")
+    with pytest.raises(InvalidArguments, match="another call had this key"):
+        call("bob")
+    store.close()
+
+
 # The store
 
 
@@ -101,9 +122,6 @@ def add_and_answer(store: Store[Card], name: str) -> str:
     with store.transaction() as cards:
         cards.add(Card(id=name))
     return f"added {name}"
-
-
-SHARED = [engine for engine in LASTING_ENGINES if engine.name != "json"]
 
 
 @pytest.mark.requirement("HO-6")

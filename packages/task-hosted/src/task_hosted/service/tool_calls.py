@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import mcp_types
 
 from task_core.errors import InvalidArguments
+from task_core.history.changes import current_origin
 from task_core.models import microseconds
 from task_core.server.app import Work
 from task_core.server.faults import RenderedAnswer
@@ -56,7 +57,8 @@ def make_repeatable(store: Store[Any]) -> Callable[[mcp_types.CallToolRequestPar
             return work
         if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY:
             raise _refuse_key(f"Give a text of 1 to {_MAX_KEY} characters.")
-        asked = json.dumps([params.name, params.arguments or {}], sort_keys=True)
+        agent = current_origin().agent  # no longer among the arguments
+        asked = json.dumps([params.name, params.arguments or {}, *filter(None, [agent])], sort_keys=True)
         tool = cast("Callable[[], RenderedAnswer]", work)  # no tool of a store is a coroutine
         digest = sha256(asked.encode()).hexdigest()
 
