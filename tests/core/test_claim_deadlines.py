@@ -164,3 +164,24 @@ def test_a_claim_that_was_not_saved_is_not_reported_as_ended() -> None:
     database.is_lost = False
     change(store, task, "bob", is_remote=False)
     assert warnings.take() == []
+
+
+@pytest.mark.requirement("AG-12", "D4")
+def test_a_claim_stays_if_the_change_that_ends_it_is_refused_after_all(
+    hurried: tuple[Team, list[Store[StoredTask]], WarningList],
+) -> None:
+    _, (one, two), warnings = hurried
+    task = TaskService(one, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
+    held = claim(one, task, "", is_remote=False)
+
+    def refuse(_before: object, _after: object) -> None:
+        raise StoreWriteFailed("tasks", "it would be too large")
+
+    one.check_growth = refuse
+    with made_by("client 1", "delete", ""), pytest.raises(StoreWriteFailed), one.transaction() as work:
+        work.remove(task)
+    assert two.find_claims() == one.find_claims()
+    assert [it.token for it in two.find_claims()] == [held.token]
+    with pytest.raises(TaskClaimed):
+        claim(two, task, "bob")
+    assert warnings.take() == []

@@ -72,6 +72,8 @@ class ClaimRegister:
         """the claims that agents of this process have made and not given up, by their numbers"""
         self._unsaved: list[Claim] | None = None
         """the claims as they were kept before changes that are not saved yet"""
+        self._replaced: list[Claim] | None = None
+        """those before the changes of this transaction, if it has changed any"""
 
     @property
     def agent(self) -> Agent:
@@ -98,6 +100,7 @@ class ClaimRegister:
 
     def begin(self, work: ChangedTasks, now: Callable[[], int]) -> list[Claim]:
         """Let ``work`` have the claims on open tasks, those of the agent that calls renewed, and return all as kept."""
+        self._replaced = None
         kept = self._read(work, now)
         work.claims = [self._renew(claim, now) for claim in kept if work.is_open(claim.task)]
         self._report(work.claims)
@@ -124,6 +127,7 @@ class ClaimRegister:
             forgotten = [it for it in work.claims if it.is_ended][:-_MAX_ENDED]
             work.claims = [it for it in work.claims if it not in forgotten]
             self._own |= self._find_own(work.claims)
+            self._replaced = kept
             self._unsaved = kept if self._unsaved is None else self._unsaved
             if self._files:
                 self._files.write(work.claims)
@@ -132,8 +136,17 @@ class ClaimRegister:
 
     def settle(self, *, is_saved: bool) -> None:
         """Put claims back as they were kept before changes that were not saved, if the disk allows that at least."""
-        before, self._unsaved = self._unsaved, None
-        if before is not None and not is_saved:
+        before, self._unsaved, self._replaced = self._unsaved, None, None
+        if not is_saved:
+            self._put_back(before)
+
+    def undo(self) -> None:
+        """Put claims back as they were before the transaction that has just failed."""
+        before, self._replaced = self._replaced, None
+        self._put_back(before)
+
+    def _put_back(self, before: list[Claim] | None) -> None:
+        if before is not None:
             self._own = self._find_own(before)
             if self._files:
                 with suppress(StoreWriteFailed):

@@ -142,6 +142,7 @@ class Store(Generic[RecordT]):
                 batch.session.run("RELEASE SAVEPOINT begun", {})
             except BaseException as error:  # KeyboardInterrupt too: nothing of it may be saved; raised again
                 batch.undo(error)
+                self.claims.undo()
                 raise
             batch.row = row
             batch.changed |= work.changed
