@@ -223,3 +223,14 @@ def test_a_change_of_heartbeat_is_shown_in_its_file(
     (tmp_path / "HEARTBEAT.md").write_text("## TODO\n- buy milk\n")
     assert command(record, "start", task).err == ""  # a process that logs nowhere else shows warnings on stderr
     assert caplog.messages[0].startswith("Lines added to HEARTBEAT.md by hand are now tasks: ")
+
+
+@pytest.mark.requirement("AG-18")
+def test_a_schedule_is_given_and_cleared_by_the_commands(command: Command) -> None:
+    record = next(it for it in SERVERS if it.name == "heartbeat")
+    task = add(command, record, "Water", "every=1w")
+    assert fields(command(record, "show", task).out)["extra_fields"] == '{"every": "1w"}'
+    assert fields(command(record, "edit", task, "every=", "due=2999-01-01").out)["extra_fields"] == (
+        '{"due": "2999-01-01"}'
+    )
+    assert "every: give a number" in command(record, "edit", task, "every=often").err

@@ -279,7 +279,8 @@ def test_a_bullet_recurs_only_if_its_line_ends_in_a_mark(tmp_path: Path) -> None
     (task,) = board.call(process)
     assert (task.raw_user_request, task.extra_fields) == ("every 4h: call Ann", {})
     (warning,) = board.warnings.take()
-    assert warning.endswith("They are to be done once: a task returns if its line ends in a mark such as (every 4h).")
+    once = f"To be done once: {task.id}. A task returns if its line ends in a mark such as (every 4h)."
+    assert warning.endswith(once)
     process.close()
 
 

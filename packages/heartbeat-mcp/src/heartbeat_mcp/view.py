@@ -15,6 +15,7 @@ from typing_extensions import override
 from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.recurrence import SCHEDULE_FIELDS
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import Clock, format_timestamp, microseconds, utc_now
 from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
@@ -129,13 +130,16 @@ def _step(status: HeartbeatStatus) -> Action:
 
 ACTIONS: Final = BoardActions(
     path="heartbeat_file_path",
-    create=Action("create", "task_create", fields=("raw_user_request", "raw_reference", "ideas")),
+    create=Action(
+        "create", "task_create", fields=("raw_user_request", "raw_reference", "ideas"), extra=SCHEDULE_FIELDS
+    ),
     edit=Action(
         "edit",
         "task_update",
         task="task_id",
         inside="updates",
         fields=("raw_user_request", "raw_reference", "ideas", "result", "result_file", "claude_session_id"),
+        extra=SCHEDULE_FIELDS,
     ),
     steps=[*map(_step, _NAMES)],
     poll=Action("poll", "task_list", values={"limit": 1}),

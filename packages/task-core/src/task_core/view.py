@@ -169,6 +169,8 @@ class Action(NamedTuple):
     """arguments that every call has"""
     fields: Sequence[str] = ()
     """the properties of the tool's schema that people fill in, in the order of the form; a task has the same names"""
+    extra: Sequence[str] = ()
+    """further arguments of an open schema, text or null, which only the commands take"""
     sources: Collection[str] = ()
     """the statuses of the tasks for which it is offered, if not for all"""
     in_order: Collection[str] = ()

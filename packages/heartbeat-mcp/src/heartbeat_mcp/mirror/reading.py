@@ -73,8 +73,11 @@ def describe_reading(reading: Reading, added: Sequence[str], file: str, *, is_re
         said.append(f"Tasks were added from the lines of {file}: {names}.")
     elif added:
         said.append(f"Lines added to {file} by hand are now tasks: {names}.")
-    if any(_RECURS.search(text) and not found.extra_fields for found, text in reading.additions):
-        said.append("They are to be done once: a task returns if its line ends in a mark such as (every 4h).")
+    pairs = zip(added, reading.additions, strict=False)
+    once = [name for name, (found, text) in pairs if _RECURS.search(text) and not found.extra_fields]
+    if once:
+        which = escape_invisible(", ".join(once))
+        said.append(f"To be done once: {which}. A task returns if its line ends in a mark such as (every 4h).")
     if ticked:
         said.append(f"Statuses set in {file} by hand were applied: {ticked}.")
     return " ".join(said)

@@ -117,7 +117,7 @@ def _result_field(actions: BoardActions, action: Action) -> str:
 
 
 def _parser(name: str, command: str, actions: BoardActions, action: Action) -> argparse.ArgumentParser:
-    fields = ", ".join(action.fields[command == "add" :])
+    fields = ", ".join([*action.fields[command == "add" :], *action.extra])
     parser = argparse.ArgumentParser(prog=f"{name} {command}", description=_ABOUT[command])
     if command == "add":
         parser.add_argument(
@@ -192,7 +192,7 @@ class _Writing:
             action = cast("Action", self._actions.place_on_top)
         given: dict[str, JsonValue] = {action.task: options.id}
         if self.command == "edit":
-            given |= self._parse(action, action.fields, options.values)
+            given |= self._parse(action, [*action.fields, *action.extra], options.values)
         elif self.command == "note":
             (field,) = action.fields
             given[field] = [options.text] if "array" in self._kinds(action, field) else options.text
@@ -209,7 +209,7 @@ class _Writing:
             action = self._actions.create_below
             given[action.parent] = options.below
         text_field, *others = action.fields
-        given |= self._parse(action, others, options.values)
+        given |= self._parse(action, [*others, *action.extra], options.values)
         for text in _read_lines() if options.text in (None, "-") else [options.text]:
             yield action, {text_field: text, **given}
 
@@ -228,6 +228,8 @@ class _Writing:
 
     def _kinds(self, action: Action, field: str) -> Sequence[str]:
         """Return the types in the schema of a field."""
+        if field in action.extra:
+            return ("string", "null")
         properties = (self._server.input_schema(action.tool) or {})["properties"]
         schema = (properties[action.inside]["properties"] if action.inside else properties)[field]
         return [kind["type"] for kind in schema.get("anyOf", [schema])]
