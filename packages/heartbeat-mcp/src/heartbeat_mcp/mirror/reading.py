@@ -73,7 +73,7 @@ def describe_reading(reading: Reading, added: Sequence[str], file: str, *, is_re
         said.append(f"Tasks were added from the lines of {file}: {names}.")
     elif added:
         said.append(f"Lines added to {file} by hand are now tasks: {names}.")
-    pairs = zip(added, reading.additions, strict=False)
+    pairs = zip(added, reading.additions, strict=True)
     once = [name for name, (found, text) in pairs if _RECURS.search(text) and not found.extra_fields]
     if once:
         which = escape_invisible(", ".join(once))
