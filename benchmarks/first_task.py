@@ -186,10 +186,10 @@ def _steps(who: Newcomer) -> Iterator[Step]:
     yield Step("see it without a model", "{server} list", who.expect(TEXTS[0], is_shown=True))
     yield Step("install the board", INSTALL_BOARD, who.install(INSTALL_BOARD))
     yield Step("open the board", "task-board", who.open_board(TEXTS[0]))
-    yield Step("undo", "{server} undo", who.take(command, "undo", "--yes")[0])
+    yield Step("undo", "undo", who.take(command, "undo", "--yes")[0])
     who.expect(TEXTS[0], is_shown=False)
     seconds = who.take(*configure, project=1)[0] + who.ask(TEXTS[1], project=1)
-    yield Step("a task in a second project", "{server} install, claude …", seconds)
+    yield Step("a task in a second project", "{server} install", seconds)
     who.expect(TEXTS[1], is_shown=True, project=1)
     who.expect(TEXTS[1], is_shown=False)
     before[who.own_file] = who.own_file.read_bytes()
@@ -226,9 +226,9 @@ def render(runs: Mapping[str, Sequence[Step]], facts: Mapping[str, str]) -> str:
         "The commands, with the address of the repository for URL. The run answers the question of `install` with an",
         "option, one list for each project:",
         "",
-        "```text",
-        *(f"{column[0].what + ':':<29}{column[0].command.format(server=names[0])}" for column in columns),
-        "```",
+        "| step | command |",
+        "| --- | --- |",
+        *(f"| {column[0].what} | `{column[0].command.format(server=names[0])}` |" for column in columns),
     ]
     return "\n".join(lines) + "\n"
 

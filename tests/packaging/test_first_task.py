@@ -21,14 +21,14 @@ def test_the_lines_that_are_timed_are_those_of_the_start_page() -> None:
 
 
 def test_the_times_of_each_server_are_added_up() -> None:
-    first = [Step("install", "uv …", 6.0), Step(FIRST_TASK, "claude …", 2.0), Step("undo", "{server} undo", 0.5)]
+    first = [Step("install", "uv …", 6.0), Step(FIRST_TASK, "claude …", 2.0), Step("list", "{server} list", 0.5)]
     other = [step._replace(seconds=1.0) for step in first]
     lines = [
         "| step | a-mcp | b-mcp |",
         "| install | 6.0 s | 1.0 s |",
         "| **all** | **8.5 s** | **3.0 s** |",
         "| **to the first task** | **8.0 s** | **2.0 s** |",
-        "undo:                        a-mcp undo",
+        "| list | `a-mcp list` |",
     ]
     text = render({"a-mcp": first, "b-mcp": other}, {"date": "2026-11-22"})
     assert [line for line in lines if line not in text.splitlines()] == []
