@@ -139,13 +139,18 @@ def test_an_issue_keeps_people_comments_and_relations() -> None:
 @pytest.mark.requirement("MV-7")
 def test_relations_that_only_the_other_issue_names_are_kept() -> None:
     away = {"number": 2, "url": "https://github.example/x/other/issues/2"}
-    first = {**ISSUE, "number": 1, "parent": None, "blockedBy": [away], "blocking": [{"number": 2}, {"number": 3}]}
+    first = {**ISSUE, "number": 1, "parent": None, "blockedBy": [away]}
     first["subIssues"] = {"nodes": [{"number": 2}, {"number": 3}, {"number": 8}]}
     others = [
         {"number": 2, "title": "b", "parent": {"number": 1}},
         {"number": 3, "title": "c", "parent": {"number": 4}},
     ]
-    found = read("github", [first, *others, {**others[0], "number": 5, "blockedBy": [{"number": 1}, 1]}])
+    first["blocking"] = [{"number": number} for number in (2, 3, 5)]
+    found = read("github", [first, *others, {"number": 5, "parent": 1, "blockedBy": [{"number": 1}, 1]}])
+    assert (found.tasks[3].title, [problem.text for problem in found.problems]) == (
+        "5",
+        ["No title; the number is used."],
+    )
     assert [(task.id, task.parent, task.dependencies) for task in found.tasks] == [
         ("1", None, ("https://github.example/x/other/issues/2",)),
         ("2", "1", ("1",)),
@@ -290,34 +295,16 @@ def test_no_json_stops_a_reader(value: object, name: str) -> None:
 
 
 @pytest.mark.requirement("MV-1")
-@pytest.mark.parametrize(
-    ("name", "path", "value"),
-    [
-        ("claude-tasks", "1.json", CLAUDE),
-        ("claude-tasks", "todos.json", [TODO]),
-        ("github", "issues.json", [ISSUE]),
-        ("taskmaster", ".taskmaster/tasks/tasks.json", {"master": {"tasks": [MASTER]}}),
-    ],
-)
-def test_a_format_is_recognised_by_two_signs(name: str, path: str, value: object, tmp_path: Path) -> None:
-    place = tmp_path / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(value), "utf-8")
-    found, signs = recognise(place if name == "github" else tmp_path)
-    assert (found, len(signs) >= 2) == (name, True)
+def test_older_todos_of_claude_code_are_recognised(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[]", "utf-8")
+    (tmp_path / "b.json").write_text(json.dumps([TODO]), "utf-8")
+    assert recognise(tmp_path)[0] == "claude-tasks"
 
 
 @pytest.mark.requirement("MV-1")
-def test_what_is_not_sure_is_not_guessed(tmp_path: Path) -> None:
-    place = tmp_path / "tasks.json"
-    place.write_text('[{"title": "a"}]', "utf-8")
-    with pytest.raises(Unreadable, match="choose with --from"):
-        recognise(place)
-    for broken in (tmp_path / "nothing", tmp_path):
-        with pytest.raises(Unreadable):
-            load("github", broken)
-    with pytest.raises(Unreadable, match="does not exist"):
-        recognise(tmp_path / "nothing")
+def test_a_folder_without_files_of_the_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="has no files of GitHub: name the file"):
+        load("github", tmp_path)
 
 
 @pytest.mark.requirement("MV-8")

@@ -1,13 +1,12 @@
 """TODO.md and todo.txt, read and written (MV-4, MV-6 to MV-8)."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from task_formats.formats import FORMATS, recognise
+from task_formats.formats import FORMATS
 from task_formats.record import ForeignTask, Reading, SourceFile, State
 
 MARKDOWN = """# Project
@@ -273,14 +272,3 @@ def test_no_bytes_stop_a_reader(data: bytes) -> None:
         found = FORMATS[name].read([SourceFile("x", data)])
         assert all(task.id and task.title.strip() for task in found.tasks)
         FORMATS[name].write(found.tasks)
-
-
-@pytest.mark.requirement("MV-1")
-@pytest.mark.parametrize(
-    ("name", "file", "text"),
-    [("todo-md", "TODO.md", "- [ ] a\n"), ("todo-txt", "todo.txt", "(A) a +b\nx 2026-01-02 c\n")],
-)
-def test_a_list_is_recognised(name: str, file: str, text: str, tmp_path: Path) -> None:
-    (tmp_path / file).write_text(text, "utf-8")
-    assert recognise(tmp_path)[0] == name
-    assert recognise(tmp_path / file)[0] == name

@@ -77,8 +77,7 @@ def load(name: str, path: Path) -> list[SourceFile]:
     Raises:
         Unreadable: there is none, or one cannot be read.
     """
-    if not path.exists():
-        raise Unreadable(f"{path} does not exist")
+    _check(path)
     found = FORMATS[name].find(path)
     if not found:
         raise Unreadable(f"{path} has no files of {FORMATS[name].title}: name the file or the folder that has them")
@@ -91,25 +90,35 @@ def recognise(path: Path) -> tuple[str, tuple[str, ...]]:
     Raises:
         Unreadable: nothing there shows one format, and no other.
     """
-    if not path.exists():
-        raise Unreadable(f"{path} does not exist")
-    sure: dict[str, tuple[str, ...]] = {}
-    for name, known in FORMATS.items():
-        files = [_read(file, path) for file in known.find(path)]
-        signs = known.signs(files) if files else ()
-        if len(signs) >= _SURE:
-            sure[name] = signs
+    _check(path)
+    found = {name: [_read(file, path) for file in known.find(path)] for name, known in FORMATS.items()}
+    signs = {name: FORMATS[name].signs(files) for name, files in found.items() if files}
+    sure = [name for name, seen in signs.items() if len(seen) >= _SURE]
     if len(sure) == 1:
-        return next(iter(sure.items()))
-    what = f"{path} may be {' or '.join(sure)}" if sure else f"{path} is of no format that is known for sure"
-    raise Unreadable(f"{what}: choose with --from {'|'.join(sure or FORMATS)}")
+        return sure[0], signs[sure[0]]
+    if sure:
+        what = "may be " + " or ".join(f"{FORMATS[name].title} ({' and '.join(signs[name])})" for name in sure)
+    else:
+        single = [f"one sign of {FORMATS[name].title}: {seen[0]}" for name, seen in signs.items() if seen]
+        titles = ", ".join(known.title for known in FORMATS.values())
+        what = f"shows no two signs of any format ({'; '.join(single) or f'none of {titles}'})"
+    raise Unreadable(f"{path} {what}: choose with --from {'|'.join(sure or FORMATS)}")
+
+
+def _check(path: Path) -> None:
+    try:
+        path.stat()
+    except FileNotFoundError as error:
+        raise Unreadable(f"{path} does not exist: name the file or the folder that has the tasks") from error
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _read(file: Path, start: Path) -> SourceFile:
     """Return a file, named by its path from ``start``."""
     try:
         if file.stat().st_size > _MAX_BYTES:
-            raise Unreadable(f"{file} has more than {_MAX_BYTES // 1024**2} MiB")
+            raise Unreadable(f"{file} has more than {_MAX_BYTES // 1024**2} MiB: split it, or name another one")
         data = file.read_bytes()
     except OSError as error:
         raise Unreadable(f"{file} cannot be read: {error.strerror}") from error

@@ -41,7 +41,8 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
         "the states OPEN and CLOSED": bool(states) and states <= {"OPEN", "CLOSED"},
         "an address at github": any("github" in str(it.get("url")) and "/issues/" in str(it["url"]) for it in items),
     }
-    return tuple(name for name, holds in found.items() if holds)
+    is_of_pulls = any("/pull/" in str(it.get("url")) for it in items)
+    return () if is_of_pulls else tuple(name for name, holds in found.items() if holds)
 
 
 def read(files: Sequence[SourceFile]) -> Reading:

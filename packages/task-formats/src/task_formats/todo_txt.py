@@ -26,7 +26,7 @@ _DATE = r"\d{4}-\d\d-\d\d"
 _LINE: Final = re.compile(rf"(?:(x) (?:({_DATE}) )?|\(([A-Z])\) )?(?:({_DATE}) )?(.+)", re.ASCII)
 _LABEL: Final = re.compile(r"[+@]\S+")
 _KEY: Final = re.compile(r"([A-Za-z][\w-]*):([^\s/:][^\s]*)")
-_MARKS: Final = re.compile(rf"(?:x |\([A-Z]\) |{_DATE} )|.*(?:^| )[+@]\w")
+_MARKS: Final = re.compile(rf"(?:x |\([A-Z]\) |{_DATE} (?!\d\d:))|.*(?:^| )[+@]\w")
 _PRIORITIES: Final[dict[str, Priority]] = {"A": "critical", "B": "high", "C": "medium", "D": "low"}
 _LETTERS: Final = {name: letter for letter, name in _PRIORITIES.items()}
 

@@ -61,20 +61,24 @@ def read(files: Sequence[SourceFile]) -> Reading:
 
     In a file with boxes only these are tasks, and a box below another one is a subtask; in a file without any, each
     item at the margin is a task. Headings are labels, or states: what is under "Done" is done. The title of the file,
-    which is its only heading of level 1, is neither.
+    which is its only heading of level 1, is neither. Headings that are in no task are counted.
     """
     problems: list[Problem] = []
     tasks: list[ForeignTask] = []
     ids = IdRegister(problems)
+    unused = 0
     for file in files:
-        text, found = text_of(file)
-        problems += found
+        text, undecoded = text_of(file)
+        problems += undecoded
         reader = _ListReader(file.name, text.split("\n"), ids)
         reader.read()
         problems += reader.describe_others()
-        tasks += [item.task() for item in reader.items]
+        tasks += (found := [item.task() for item in reader.items])
+        used = {word for task in found for word in (*task.labels, task.status)}
+        unused += sum(one_line(heading) not in used for heading in reader.headings)
     unknown = {task.status for task in tasks if task.status and find_state(task.status) is None}
-    return Reading(tuple(tasks), tuple(problems), unknown_statuses=frozenset(unknown))
+    left_out = {"headings": unused} if unused else {}
+    return Reading(tuple(tasks), tuple(problems), left_out, unknown_statuses=frozenset(unknown))
 
 
 @dataclass
@@ -107,6 +111,7 @@ class _ListReader:
 
     def __init__(self, name: str, lines: Sequence[str], ids: IdRegister) -> None:
         self.items: list[_ListItem] = []
+        self.headings: list[str] = []
         self._name = name
         self._ids = ids
         fences = [*accumulate(lines, follow_fence, initial="")]
@@ -132,6 +137,7 @@ class _ListReader:
             item = None if is_fenced or heading else _find_item(line)
             is_separator = not is_fenced and line[:1] not in {" ", "\t"} and is_rule(line)
             if heading:
+                self.headings.append(heading[1])
                 self._headings = [*(it for it in self._headings if it[0] < heading[0]), heading]
             if heading or is_separator:
                 self._open.clear()
@@ -166,7 +172,7 @@ class _ListReader:
                 id=self._ids.claim(own[1], place) if own else self._ids.name(title, place),
                 title=title,
                 state=heading_state if is_by_heading and heading_state else state,
-                status=heading if is_by_heading else box if box and box not in {*MARKS, *EMOJI} else "",
+                status=one_line(heading) if is_by_heading else box if box and box not in {*MARKS, *EMOJI} else "",
                 indent=indent,
                 place=place,
                 parent=self._open[-1].id if self._open else None,
