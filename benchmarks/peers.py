@@ -24,7 +24,18 @@ from typing_extensions import override
 from benchmarks.wire import CallFailed, Client
 from tests.servers import SERVERS
 
-__all__ = ["OURS", "PEERS", "Finding", "ForeignClient", "Peer", "main", "measure", "render_table", "write_table"]
+__all__ = [
+    "OURS",
+    "PEERS",
+    "Finding",
+    "ForeignClient",
+    "Peer",
+    "main",
+    "measure",
+    "open_peer",
+    "render_table",
+    "write_table",
+]
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "why.md"
 
@@ -47,8 +58,12 @@ class ForeignClient(Client):
 
     @override
     def exchange(self, line: bytes) -> bytes:
-        wanted = f'"id":{json.loads(line.splitlines()[-1])["id"]}'.encode()
         self.write(line)
+        return self.answer_to(line)
+
+    def answer_to(self, line: bytes) -> bytes:
+        """Return the answer to a line that was written before."""
+        wanted = f'"id":{json.loads(line.splitlines()[-1])["id"]}'.encode()
         while wanted not in (answer := self._next_line())[:_EDGE] + b"\n" + answer[-_EDGE:]:
             pass
         return answer
@@ -153,11 +168,11 @@ def measure(peer: Peer, programs: Path) -> Finding:
     """Return what a server does; its programs are in a folder that comes first on ``PATH``."""
     seconds = []
     for _ in range(ROUNDS):
-        with tempfile.TemporaryDirectory() as name, _open(peer, programs, Path(name), is_new=True) as client:
+        with tempfile.TemporaryDirectory() as name, open_peer(peer, programs, Path(name), is_new=True) as client:
             seconds.append(client.greeting["tools/list"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with _open(peer, programs, folder, is_new=True) as client, _open(peer, programs, folder) as other:
+        with open_peer(peer, programs, folder, is_new=True) as client, open_peer(peer, programs, folder) as other:
             tools = json.loads(client.exchange(client.line("tools/list")))["result"]["tools"]
             with ThreadPoolExecutor(2) as pool:
                 sent = [pool.submit(_create, peer, one, folder, number) for number, one in enumerate((client, other))]
@@ -166,7 +181,8 @@ def measure(peer: Peer, programs: Path) -> Finding:
         return Finding(peer.name, min(seconds), len(tools), size, acknowledged, _count(peer, folder))
 
 
-def _open(peer: Peer, programs: Path, folder: Path, *, is_new: bool = False) -> ForeignClient:
+def open_peer(peer: Peer, programs: Path, folder: Path, *, is_new: bool = False) -> ForeignClient:
+    """Start a server over its store in ``folder``, and make that first if it is new; the caller greets it."""
     environment = {"HOME": str(folder), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     environment |= {name: value.replace("{folder}", str(folder)) for name, value in peer.environment.items()}
     if is_new:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from tests.packaging.projects import ROOT
 from tests.servers import SERVERS
 
-__all__ = ["PICTURE", "draw"]
+__all__ = ["PICTURE", "Panel", "draw", "draw_panels"]
 
 PICTURE: Final = ROOT / "docs" / "figures.svg"
 
@@ -45,8 +45,12 @@ class Panel(NamedTuple):
 
 
 def draw() -> str:
-    """Return the picture as SVG: deterministic, and without anything from elsewhere."""
-    panels = [*_peers((ROOT / "docs" / "why.md").read_text("utf-8")), _growth()]
+    """Return the picture of the README."""
+    return draw_panels([*_peers((ROOT / "docs" / "why.md").read_text("utf-8")), _growth()])
+
+
+def draw_panels(panels: list[Panel]) -> str:
+    """Return panels side by side as SVG: deterministic, and without anything from elsewhere."""
     height = _TOP + _LINE * max(len(panel.bars) for panel in panels) + 12
     width = _WIDTH * len(panels)
     bars = [", ".join(f"{name} {text}" for name, _, text in panel.bars) for panel in panels]
@@ -63,7 +67,7 @@ def draw() -> str:
 
 
 def _drawn(panel: Panel, left: int) -> list[str]:
-    most = max(value for _, value, _ in panel.bars)
+    most = max(value for _, value, _ in panel.bars) or 1
     lines = [
         f'<text class="title" x="{left}" y="26">{panel.title}</text>',
         f'<text x="{left}" y="44">{panel.subtitle}</text>',

@@ -1,0 +1,195 @@
+"""The script that plays an agent: it knows its prompt, what tools answer, and what its memory has not pushed out yet."""
+
+import json
+import re
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from benchmarks.finish_lists import Adapter, Call, Task, needs_of, unit_of
+
+__all__ = ["MEMORY", "WAIT", "WORK", "Agent", "Answer", "Memory", "Steps"]
+
+MEMORY: Final = 3_000
+"""Bytes that an agent remembers; what it reads pushes out what it read first."""
+
+WAIT: Final = "wait"
+WORK: Final = "work"
+"""The harness's own tools: do nothing for one turn, and do a part of a unit."""
+
+_PATIENCE: Final = 6
+"""Turns that an agent of a team waits for tasks in progress before it takes one for abandoned."""
+
+
+_CLAIMED: Final = re.compile(r"(?m)^- (\S+): .* \(claimed by ")
+
+
+class Answer(NamedTuple):
+    """The text that a tool returned."""
+
+    text: str
+    is_error: bool = False
+
+
+Steps = Generator[Call, Answer, Task | None]
+
+
+class Memory:
+    """Texts of a few thousand bytes in all; the oldest go first."""
+
+    def __init__(self) -> None:
+        self._texts = list[str]()
+
+    def add(self, text: str) -> None:
+        """Remember a text, as much of it as fits."""
+        self._texts.append(text[:MEMORY])
+        while sum(map(len, self._texts)) > MEMORY:
+            del self._texts[0]
+
+    def done(self) -> set[str]:
+        """Return the units that it remembers to be done."""
+        return {text[5:8] for text in self._texts if text.startswith("done ")}
+
+    def doing(self) -> str:
+        """Return the id of the task that the agent took last, if it has not finished it."""
+        last = next((text for text in reversed(self._texts) if text.startswith(("doing ", "done "))), "")
+        return last[6:] if last.startswith("doing ") else ""
+
+
+@dataclass
+class Agent:
+    """One agent of a team, with its adapter; ``session`` begins anew after every interruption."""
+
+    number: int
+    team: int
+    adapter: Adapter | None
+    plan: str
+    """The request of the user, which only an agent without a list works from."""
+    memory: Memory = field(default_factory=Memory)
+
+    def session(self) -> Steps:
+        """Yield the calls of one session until the agent finds nothing left to do."""
+        if self.adapter is None:
+            yield from self._work_from_memory()
+            return None
+        task = (yield from self._resume(self.adapter)) if self.adapter.brief else None
+        while task := task or (yield from self._take(self.adapter)):
+            self.memory.add(f"doing {task.id}")
+            if (yield from self._change(task, is_start=True)):
+                yield from self._work(unit_of(task.text))
+                if not (yield from self._change(task)) and (yield from self._change(task, is_start=True)):
+                    yield from self._change(task)
+            task = None
+        return None
+
+    def _resume(self, adapter: Adapter) -> Steps:
+        """Read the brief, and claim again what may be claimed by this agent already, or by one that has ended."""
+        brief = json.loads((yield Call(adapter.brief)).text)["brief"]
+        self.memory.add(brief)
+        for name in _CLAIMED.findall(brief):
+            answer = yield Call(adapter.claim, {"id": name})
+            if not answer.is_error:
+                self.memory.add(answer.text)
+                return _claimed(answer.text)
+        return None
+
+    def _work(self, unit: str) -> Steps:
+        while not (answer := (yield Call(WORK, {"unit": unit}))).text.startswith("done "):
+            pass
+        self.memory.add(answer.text)
+        return None
+
+    def _work_from_memory(self) -> Steps:
+        """Do an agreed share of the plan: every second unit in a team of two."""
+        units = [unit_of(line) for line in self.plan.splitlines()]
+        for unit in units[self.number :: self.team]:
+            if unit not in self.memory.done():
+                yield from self._work(unit)
+        return None
+
+    def _change(self, task: Task, *, is_start: bool = False) -> Generator[Call, Answer, bool]:
+        """Start or finish a task; return whether the list accepted that."""
+        assert self.adapter
+        listing = ""
+        if self.adapter.rereads:
+            listing = (yield self.adapter.list).text
+            self.memory.add(listing)
+        for call in (self.adapter.start if is_start else self.adapter.finish)(task.id, listing):
+            answer = yield call
+            if answer.is_error:
+                return False
+        return True
+
+    def _list(self, adapter: Adapter) -> Generator[Call, Answer, dict[str, Task]]:
+        """Return the open tasks by unit."""
+        found, call = list[Task](), adapter.list
+        while True:
+            text, is_error = yield call
+            if is_error:
+                yield Call(WAIT)
+                continue
+            self.memory.add(text)
+            found += adapter.parse(text)
+            if not (more := adapter.more(text)):
+                break
+            call = Call(call.tool, {**adapter.list.arguments, **more})
+        if adapter.is_newest_first:
+            found.reverse()
+        return {unit_of(task.text): task for task in found if not task.is_done}
+
+    def _take(self, adapter: Adapter) -> Steps:
+        """Return the task to work on next, or None if nothing is open."""
+        if adapter.claim:
+            return (yield from self._claim(adapter))
+        waited = 0
+        while tasks := (yield from self._list(adapter)):
+            doing = self.memory.doing()
+            can_start = [it for it in tasks.values() if adapter.shows_next_only or not needs_of(it.text) & tasks.keys()]
+            started = [it for it in can_start if it.is_started]
+            fresh = [it for it in can_start if not it.is_started]
+            mine = [it for it in started if it.id == doing]
+            first = mine or (started + fresh if self.team == 1 or waited >= _PATIENCE else fresh)
+            if first:
+                return first[0]
+            waited += 1
+            yield Call(WAIT)
+        return None
+
+    def _claim(self, adapter: Adapter) -> Steps:
+        """Claim the task that the agent was at, or else whatever the list gives, if what it needs is done."""
+        wanted = self.memory.doing()
+        while True:
+            answer = yield Call(adapter.claim, {"id": wanted} if wanted else {})
+            if answer.is_error:
+                if not wanted:
+                    yield Call(WAIT)
+                wanted = ""
+                continue
+            self.memory.add(answer.text)
+            task = _claimed(answer.text)
+            if task is None:
+                if not json.loads(answer.text).get("held"):
+                    return None
+                yield Call(WAIT)
+                continue
+            if wanted or adapter.checks_needs or needs_of(task.text) <= self.memory.done():
+                return task
+            tasks = yield from self._list(adapter)
+            if not needs_of(task.text) & tasks.keys():
+                return task
+            yield Call(adapter.release, {"id": task.id})
+            for other in tasks.values():
+                if not other.is_started and not needs_of(other.text) & tasks.keys():
+                    answer = yield Call(adapter.claim, {"id": other.id})
+                    if not answer.is_error:
+                        return other
+            yield Call(WAIT)
+
+
+def _claimed(answer: str) -> Task | None:
+    found = json.loads(answer)
+    task = found.get("task")
+    if not task:
+        return None
+    text = next(value for value in task.values() if isinstance(value, str) and re.search(r"U\d\d", value))
+    return Task(str(task["id"]), text)
