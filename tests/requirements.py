@@ -126,7 +126,7 @@ _SESSIONS: Final = {
     "AG-10": "install --agents adds a hook that shows a client's model the brief, and uninstall restores every byte",
     "AG-11": "an agent claims a task, or the first free one, in one transaction; the claim ends with the task",
     "AG-12": "a claim lives exactly as long as its agent's process, which a kernel lock tells",
-    "AG-13": "agents that share a process exclude each other by their names",
+    "AG-13": "agents that share a process exclude each other by name; a command claims for its client or till release",
     "AG-14": "the claim of an agent without a process has a deadline, and a later one has a higher number",
     "AG-15": "no other agent changes a claimed task or what is below it; people are never refused, the holder hears",
     "AG-16": "without claims nothing changes, and agents that never claim work on beside those that do",

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.requirement("AG-18")
 each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
 
 COMMANDS = {
-    "heartbeat": "add start done note edit",
-    "hierarchy": "add start done edit move rm",
-    "tasks-v1": "add start done cancel edit",
-    "taskmaster": "add start done cancel note edit move rm",
+    "heartbeat": "add start release done note edit",
+    "hierarchy": "add start release done edit move rm",
+    "tasks-v1": "add start release done cancel edit",
+    "taskmaster": "add start release done cancel note edit move rm",
 }
 
 

@@ -11,6 +11,7 @@ from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
 from task_core.server.resources import TaskResources
 from task_core.warning_list import WarningList
+from taskmaster_mcp.direct.claiming import ProjectClaiming
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.error_codes import make_form
@@ -58,6 +59,7 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
         if name in offered:
             server.alias(alias, name)
     server.find_history = lambda: ProjectHistory(Target(registry))
+    server.find_claiming = lambda: ProjectClaiming(Target(registry))
 
     def find_mover() -> Mover:
         from taskmaster_mcp.moving import TaskmasterMover  # noqa: PLC0415 - serving does not need it

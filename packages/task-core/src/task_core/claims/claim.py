@@ -8,6 +8,7 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field, JsonValue, TypeAdapter
 
+from task_core.claims.client_process import ASSIGNED
 from task_core.errors import InvalidArguments, TaskError, echo
 from task_core.history.changes import PEOPLE, Change, JsonObject, Step
 from task_core.models import format_timestamp, from_microseconds
@@ -80,6 +81,11 @@ class Claim:
         """A label for the holder."""
         return self.agent or self.by or "another agent"
 
+    @property
+    def lifetime(self) -> str:
+        """How long a claim without a deadline lasts."""
+        return "until a person releases it" if self.process == ASSIGNED else "for as long as its agent runs"
+
     def is_living(self, now: int) -> bool:
         """Return whether it keeps others out at ``now``, in microseconds since 1970."""
         return not self.is_ended and (not self.until or now < self.until)
@@ -106,7 +112,7 @@ class TaskClaimed(TaskError):
         """``agent`` called, for the task ``wanted``."""
         is_own_process = bool(claim.agent) and claim.process == agent.process
         since, end = (f"{from_microseconds(moment):%Y-%m-%d %H:%M:%S} UTC" for moment in (claim.since, claim.until))
-        until = f" until {end}, or longer if its agent calls" if claim.until else " for as long as its agent runs"
+        until = f" until {end}, or longer if its agent calls" if claim.until else f" {claim.lifetime}"
         below = f", which is above or below '{echo(wanted)}'" if wanted != claim.task else ""
         name = f" If you are '{echo(claim.agent)}', give that as 'agent'." if is_own_process else ""
         super().__init__(

@@ -1,8 +1,9 @@
 """Claims in files beside a store: each process that claims has one, which a kernel lock holds while it lives (AG-12).
 
 ``NAME.sessions/ID.json`` lists the claims of a session, and its process holds the lock of ``ID.lock``. Whoever can lock
-that file knows that the process has ended; the next writer moves its claims to ``ended.json``. Files are written while
-the store is locked, and replaced as a whole, also by others: a claim can be taken over.
+that file knows that the process has ended; the next writer moves its claims to ``ended.json``. The claims of a command
+are in a file of the client that it runs below, which has no lock (AG-13). Files are written while the store is locked,
+and replaced as a whole, also by others: a claim can be taken over.
 """
 
 import os
@@ -19,6 +20,7 @@ from filelock import lock_descriptor
 from pydantic_core import to_json
 
 from task_core.claims.claim import Claim, parse_claims
+from task_core.claims.client_process import is_attached, is_running
 from task_core.durable import replace_file, sweep_temporary
 from task_core.errors import StoreUnreadable, StoreWriteFailed
 from task_core.files import NEW_FLAGS, READ_FLAGS, FileIdentity, ProcessLock, Wait, close, describe, identify, read_file
@@ -131,7 +133,7 @@ class SessionFiles:
         """Return the claims in a file; one that is gone or damaged has none."""
         is_ended = name == _ENDED
         is_own = name == self.session and self._lock is not None
-        if not (is_ended or is_own or _is_locked(self._file(name, ".lock"))):
+        if not (is_ended or is_own or self._is_held(name)):
             is_ended = self.is_untidy = True
         try:
             data, identity = read_file(self._file(name))
@@ -143,10 +145,14 @@ class SessionFiles:
         kept_by = _ENDED if is_ended else name
         return [replace(claim, is_ended=is_ended and not claim.until, kept_by=kept_by) for claim in found]
 
+    def _is_held(self, name: str) -> bool:
+        return is_running(name) if is_attached(name) else _is_locked(self._file(name, ".lock"))
+
     def _write(self, name: str, claims: list[Claim]) -> None:
         if not claims and name != self.session and not _is_locked(self._file(name, ".lock")):
             self._remove(name)
         elif claims != self._read(name):
+            Path(self._folder).mkdir(0o700, exist_ok=True)
             if name == self.session:
                 self._begin()
             data = to_json([claim.to_json() for claim in claims], indent=1)
@@ -163,7 +169,6 @@ class SessionFiles:
                 self._lock.release()  # somebody has removed its file, so it shows nobody that this process lives
             else:
                 return
-        Path(self._folder).mkdir(0o700, exist_ok=True)
         self._lock = ProcessLock(self._file(self.session, ".lock"))
         self._lock.acquire(Wait(_LOCK_SECONDS))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mcp_client_install.clients import CLIENTS
 from mcp_client_install.console import InstallFailed
 from mcp_client_install.entries import ClientEntry, find_entries, has_hook
 from mcp_client_install.installer import find_folders
@@ -12,10 +13,15 @@ from mcp_client_install.plans import Server
 if TYPE_CHECKING:
     from task_core.cli.program import Program
 
-__all__ = ["HOOK", "OwnEntry", "find_own_entries", "has_own_hook"]
+__all__ = ["CLIENT_NAMES", "HOOK", "OwnEntry", "find_own_entries", "has_own_hook"]
 
 HOOK: Final = ("brief", "--hook")
 """The arguments of the command for the start of a session, before the name of the client."""
+
+CLIENT_NAMES: Final = {
+    name: client.title for key, client in CLIENTS.items() for name in (key, client.program) if client.program
+}
+"""The titles of the clients that have a command, by the names of their programs and packages."""
 
 OwnEntry = ClientEntry
 """An entry of a client that starts this server."""

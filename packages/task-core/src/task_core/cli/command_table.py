@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "watch": "show the tasks and every change to them",
     "add": "add a task, or one for each line of a pipe",
     "start": "start a task",
+    "release": "end the claim on a task",
     "done": "set a task to done",
     "cancel": "cancel a task",
     "note": "add a note to a task",
@@ -56,7 +57,7 @@ MOVE_COMMANDS: Final = ("import", "export")
 CLIENT_COMMANDS: Final = ("install", "uninstall")
 SESSION_COMMANDS: Final = ("brief", "history", "undo")
 VIEW_COMMANDS: Final = ("list", "show", "next", "watch")
-WRITE_COMMANDS: Final = ("add", "start", "done", "cancel", "note", "edit", "move", "rm")
+WRITE_COMMANDS: Final = ("add", "start", "release", "done", "cancel", "note", "edit", "move", "rm")
 
 
 def run_with_options(program: Program, command: str, words: Sequence[str]) -> int:

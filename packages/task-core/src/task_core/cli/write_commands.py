@@ -12,7 +12,9 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 
 from task_core.bootstrap import BadSettings
+from task_core.claims.claim import Claim
 from task_core.cli.chosen_list import choose_list
+from task_core.cli.claim_commands import find_client, release, report_claim
 from task_core.cli.program import Program
 from task_core.cli.view.commands import explain_memory, show_task
 from task_core.cli.view.plain import carry_out, describe_error, write_json
@@ -21,6 +23,7 @@ from task_core.history.changes import COMMAND_LINE, made_by
 from task_core.server.app import TaskServer
 from task_core.server.faults import RenderedAnswer
 from task_core.store import Engine, StoreSettings
+from task_core.store.claiming import Claiming
 from task_core.text import escape_invisible, nearest
 from task_core.view import Action, BoardActions, View
 
@@ -29,6 +32,7 @@ __all__ = ["describe_commands", "find_commands", "run_write_command"]
 _ABOUT: Final = {
     "add": "Add a task, or one for each line of a pipe: all or none.",
     "start": "Start a task.",
+    "release": "End the claim on a task, so that other agents may change it.",
     "done": "Set a task to done.",
     "cancel": "Cancel a task.",
     "note": "Add a note to a task.",
@@ -37,8 +41,23 @@ _ABOUT: Final = {
     "rm": "Remove a task with everything below it. undo brings it back.",
 }
 
-_STEPS: Final = {"start": "start", "done": "complete", "cancel": "cancel", "rm": "remove"}
+_STEPS: Final = {"start": "start", "release": "start", "done": "complete", "cancel": "cancel", "rm": "remove"}
 """The name of the step that a command takes."""
+
+_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "note": {"text": {"metavar": "TEXT", "help": "the note"}},
+    "start": {
+        "--claim": {
+            "action": "store_true",
+            "dest": "is_claiming",
+            "help": "claim it too, until the client that runs this command ends, or until release",
+        }
+    },
+    "release": {
+        "--force": {"action": "store_true", "dest": "is_forced", "help": "end the claim of a running agent too"}
+    },
+}
+"""What a command takes beside the id of the task, whatever the server."""
 
 
 def find_commands(actions: BoardActions) -> list[str]:
@@ -91,6 +110,9 @@ def run_write_command(program: Program, words: Sequence[str]) -> int:
 
 
 def _write(writing: _Writing, parser: argparse.ArgumentParser, view: View) -> None:
+    if writing.command == "release":
+        writing.release(view)
+        return
     try:
         calls = writing.plan()
     except InvalidArguments as error:
@@ -102,6 +124,8 @@ def _write(writing: _Writing, parser: argparse.ArgumentParser, view: View) -> No
             sys.stdout.write(f"Removed {escape_invisible(task_id)}.\n")
         else:
             show_task(view, task_id, is_json=False)
+    if writing.claim:
+        report_claim(parser.prog.partition(" ")[0], writing.claim)
 
 
 def _find_action(actions: BoardActions, command: str) -> Action | None:
@@ -127,8 +151,8 @@ def _parser(name: str, command: str, actions: BoardActions, action: Action) -> a
             parser.add_argument("--below", metavar="ID", help="make it a subtask of this task")
     else:
         parser.add_argument("id", metavar="ID", help="the id of the task")
-    if command == "note":
-        parser.add_argument("text", metavar="TEXT", help="the note")
+    for option, details in _OPTIONS.get(command, {}).items():
+        parser.add_argument(option, **details)
     if command in {"add", "edit"}:
         what = f"fields: {fields}; a list is separated by commas or is JSON, and nothing after = clears the field"
         parser.add_argument("values", nargs="*" if command == "add" else "+", metavar="FIELD=VALUE", help=what)
@@ -158,6 +182,8 @@ class _Writing:
         self._actions = actions
         self.command = command
         self.options = options
+        self.claim: Claim | None = None
+        """the claim that the command has made"""
 
     def plan(self) -> list[_Call]:
         """Return the calls, or raise ``InvalidArguments``: what stdin has yet to say must not hold up others."""
@@ -171,7 +197,10 @@ class _Writing:
     def carry_out(self, calls: Sequence[_Call]) -> list[tuple[str, dict[str, Any]]]:
         """Make the changes, all or none, and return the id of each task with the answer of the tool."""
         assert self._server.find_history  # noqa: S101 - for the type checker: only a server with one has the commands
-        with made_by(COMMAND_LINE, self.command), self._server.find_history().transaction():
+        holder = find_client() if getattr(self.options, "is_claiming", False) else None
+        with made_by(COMMAND_LINE, self.command, holder=holder), self._server.find_history().transaction():
+            if holder:
+                self.claim = self._claiming.claim(self.options.id, "", is_forced=False).claim
             answers: list[tuple[str, dict[str, Any]]] = []
             try:
                 for action, given in calls:
@@ -182,6 +211,16 @@ class _Writing:
                     sys.stderr.write(f"Nothing was added, because task {number} was refused:\n")
                 raise
             return answers
+
+    def release(self, view: View) -> None:
+        """End the claim on the task."""
+        options = self.options
+        release(self._claiming, view, options.id, is_forced=options.is_forced, is_json=options.is_json)
+
+    @property
+    def _claiming(self) -> Claiming:
+        assert self._server.find_claiming  # noqa: S101 - as for the history
+        return self._server.find_claiming()
 
     def _plan(self) -> Iterator[_Call]:
         options, action = self.options, cast("Action", _find_action(self._actions, self.command))

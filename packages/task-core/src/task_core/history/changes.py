@@ -12,6 +12,7 @@ from pydantic import JsonValue, TypeAdapter
 from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
+from task_core.claims.client_process import Holder
 from task_core.models import Record
 
 __all__ = [
@@ -76,6 +77,8 @@ class Origin:
     """the name that an agent gave itself, perhaps with ``#`` and the number of its claim"""
     is_remote: bool = False
     """true if other agents call through the same process"""
+    holder: Holder | None = None
+    """the process to which a command attaches its claims"""
     change: "Change | None" = None
     """the last change that it has made"""
 
@@ -89,10 +92,12 @@ def current_origin() -> Origin:
 
 
 @contextmanager
-def made_by(by: str, tool: str, agent: str = "", *, is_remote: bool = False) -> Iterator[Origin]:
+def made_by(
+    by: str, tool: str, agent: str = "", *, is_remote: bool = False, holder: Holder | None = None
+) -> Iterator[Origin]:
     """Let every change in this block, and in what it awaits, have this origin."""
     name = agent.partition("#")[0]
-    origin = Origin(f"{by} ({name})"[:_MAX_AUTHOR] if name else by[:_MAX_AUTHOR], tool, agent, is_remote)
+    origin = Origin(f"{by} ({name})"[:_MAX_AUTHOR] if name else by[:_MAX_AUTHOR], tool, agent, is_remote, holder)
     token = _ORIGIN.set(origin)
     try:
         yield origin

@@ -40,6 +40,7 @@ from task_core.server.resources import Resources, TaskResources, advertise
 from task_core.server.schema import Schema, input_schema, output_schema
 from task_core.server.subscriptions import Subscriptions
 from task_core.store.base import WatchedStore
+from task_core.store.claiming import Claiming
 from task_core.store.undo import History
 from task_core.text import nearest
 from task_core.warning_list import WarningList
@@ -49,7 +50,6 @@ __all__ = ["TaskServer", "Work"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseModel]])
 
 _log = logging.getLogger(__name__)
-
 
 Work = Callable[[], RenderedAnswer | Awaitable[RenderedAnswer]]
 """A call as it is carried out."""
@@ -72,6 +72,8 @@ class TaskServer:
     """
 
     find_mover: Callable[[], Mover] | None = None
+    find_history: Callable[[], History] | None = None
+    find_claiming: Callable[[], Claiming] | None = None
     _take_agent: Callable[..., tuple[mcp_types.CallToolRequestParams, str]] = staticmethod(lambda params: (params, ""))
 
     def __init__(
@@ -94,8 +96,6 @@ class TaskServer:
         self._aliases: dict[str, str] = {}
         self.store: WatchedStore | None = None
         """the store of the tasks, once they are offered, unless it is found later"""
-        self.find_history: Callable[[], History] | None = None
-        """finds the history of the tasks, if they have one"""
         self.read_brief: Callable[[], str] | None = None
         """returns the content of ``tasks://brief``, if that is offered"""
         self.note_call: Callable[[str, str, float], None] = lambda name, outcome, seconds: _log.info(

@@ -40,7 +40,7 @@ def add_extra_tools(
 
     ``find`` returns the same list as other parts see it.
     """
-    server.find_history = lambda: find().history
+    server.find_history, server.find_claiming = lambda: find().history, lambda: find().claiming
     if "changes" in chosen:
         add_changes_tool(server, store, show)
     if "history" in chosen:

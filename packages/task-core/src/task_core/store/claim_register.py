@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from pydantic_core import to_json
 
 from task_core.claims.claim import Agent, Claim, ClaimList, check_changes, parse_claims
+from task_core.claims.client_process import Holder
 from task_core.claims.session_files import SessionFiles
 from task_core.errors import InvalidArguments, StoreWriteFailed, echo
 from task_core.history.changes import Change, Step, current_origin
@@ -80,7 +81,8 @@ class ClaimRegister:
         """The agent of this call."""
         origin = current_origin()
         name, _, number = origin.agent.partition("#")
-        return Agent("" if origin.is_remote else self._session, name, int(number or 0))
+        process = origin.holder.process if origin.holder else self._session
+        return Agent("" if origin.is_remote else process, name, int(number or 0))
 
     def find(self, tasks: ClaimedTasks, now: Callable[[], int]) -> list[Claim]:
         """Return the claims on open tasks, the oldest first; those whose agent is gone say so.
@@ -176,8 +178,9 @@ class ClaimRegister:
             raise InvalidArguments([("agent", "give a name of your own, and give it with every call on this task")])
         since = max([now, *(claim.since + 1 for claim in claims)])
         until = now + self._microseconds if self._is_shared or origin.is_remote else 0
-        values = {"agent": agent.name, "by": origin.by, "process": agent.process, "note": note, "until": until}
-        return Claim(task=task, since=since, **values)
+        holder = origin.holder or Holder("")
+        values = {"agent": agent.name, "process": agent.process, "kept_by": holder.process, "note": note}
+        return Claim(task=task, since=since, until=until, by=holder.title or origin.by, **values)
 
     def close(self) -> None:
         """End the session of this process."""
