@@ -139,7 +139,7 @@ def test_an_issue_keeps_people_comments_and_relations() -> None:
 @pytest.mark.requirement("MV-7")
 def test_relations_that_only_the_other_issue_names_are_kept() -> None:
     away = {"number": 2, "url": "https://github.example/x/other/issues/2"}
-    first = {**ISSUE, "number": 1, "parent": None, "blockedBy": [away]}
+    first: dict[str, object] = {**ISSUE, "number": 1, "parent": None, "blockedBy": [away]}
     first["subIssues"] = {"nodes": [{"number": 2}, {"number": 3}, {"number": 8}]}
     others = [
         {"number": 2, "title": "b", "parent": {"number": 1}},
@@ -257,7 +257,8 @@ def test_subtasks_stay_below_their_own_task_if_its_id_is_repeated() -> None:
 
 @pytest.mark.requirement("MV-8")
 def test_everything_beside_the_tasks_of_a_tag_is_counted_or_named() -> None:
-    value = {"a": {"tasks": [MASTER], "metadata": {}, "more": 1}, "b": [MASTER], "metadata": {}}
+    metadata = {"created": "2026-01-02"}
+    value = {"a": {"tasks": [MASTER], "metadata": metadata, "more": 1}, "b": [MASTER], "metadata": metadata}
     found = read("taskmaster", value)
     assert found.left_out == {"metadata of tags": 2}
     assert [problem.text.partition(":")[0] for problem in found.problems] == ["a.more", "b"]
@@ -290,8 +291,8 @@ def test_no_json_stops_a_reader(value: object, name: str) -> None:
     assert all(task.id and task.title for task in found.tasks)
     assert len({task.id for task in found.tasks}) == len(found.tasks)
     places = {it.place for it in (*found.tasks, *found.problems)}
-    items = value if isinstance(value, list) else []
-    assert {f"tasks.json:{number}" for number, _ in enumerate(items, 1)} <= places
+    count = len(value) if isinstance(value, list) else 0
+    assert {f"tasks.json:{number}" for number in range(1, count + 1)} <= places
 
 
 @pytest.mark.requirement("MV-1")

@@ -194,7 +194,7 @@ def trees(draw: st.DrawFn) -> list[ForeignTask]:
                 draw(TITLES),
                 "\n".join(draw(st.lists(MARKUP, max_size=5))).strip("\n"),
                 draw(st.sampled_from(STATES)),
-                parent=above and above.id,
+                parent=above.id if above else None,
                 labels=() if above else draw(st.lists(st.sampled_from(["l", "m n", "tag:z"]), unique=True).map(tuple)),
             )
         )
