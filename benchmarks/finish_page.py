@@ -114,12 +114,13 @@ written by `python3 hatchw run finish peers --write`, all of it in one run.
 
 ![Units done again, units lost, and kilobytes read, by list]({chart})
 
-## The game
+## The method
 
 - A unit is a line in a file that only the benchmark writes, so the truth is known. A unit needs up to two earlier ones, and takes 1 to 8 turns.
 - One script plays every agent. It remembers {memory:,} bytes, and what it reads pushes out what it read first. It knows only its prompt and what tools
   answer; for each list an adapter has the calls that list, start, finish and claim. No model is involved.
-- All agents of a team act in turns: all send their calls, then all read their answers. After {turns} turns per unit, for all agents together, the run ends.
+- All agents of a team act in turns: all send their calls, then all read their answers. After {turns} turns per unit, for all
+  agents together and without those in which they wait, the run ends.
 - In each turn an agent is interrupted with a chance of {hazard:.1%}, in one of three ways, equally often. *Cut off*: the client is closed while a call
   is under way; the agent goes on with its memory. *Cleared*: its memory is lost, the server stays. *Killed*: `kill -9` of the server, and the
   memory is lost. The seed decides when; the same seed gives the same interruptions for all lists for as long as their agents take as many turns.

@@ -223,7 +223,9 @@ class _Team:
         """Let the agents work until each finds nothing to do, or the turns are used up; return the counts."""
         active = list(self._workers)
         limit = TURNS * self.outcome.units
-        while active and self.outcome.turns < limit:
+        for _ in range(limit):
+            if not active or self.outcome.turns >= limit:
+                break
             self._random.shuffle(active)
             fates = [self._send(worker) for worker in active]
             for worker, fate in zip(active, fates, strict=True):
@@ -261,7 +263,7 @@ class _Team:
     def _send(self, worker: _Worker) -> str:
         """Send the agent's call, and return what happens to the agent meanwhile, if anything does."""
         assert worker.call
-        self.outcome.turns += 1
+        self.outcome.turns += worker.call.tool != WAIT
         chance, fate = self._random.random(), ""
         for kind, share in HAZARD.items():
             if 0 <= chance < share:
