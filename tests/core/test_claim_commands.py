@@ -103,6 +103,17 @@ def test_where_no_client_runs_the_command_the_claim_lasts_until_it_is_released(
 
 
 @pytest.mark.usefixtures("processes")
+@pytest.mark.requirement("AG-17")
+def test_a_release_says_what_it_changes_in_a_tree(command: Command) -> None:
+    trees = next(record for record in SERVERS if record.name == "hierarchy")
+    one, two = add(command, trees), add(command, trees)
+    command(trees, "start", one, "--claim")
+    command(trees, "start", two)
+    back = f"'Paint' ({one}) went back to todo: outside claimed roots one task is in progress, and another is."
+    assert command(trees, "release", one).out == f"Released {one}. {back}\n"
+
+
+@pytest.mark.usefixtures("processes")
 async def test_an_assignment_keeps_agents_out_until_its_task_is_done(command: Command, team: Team) -> None:
     task = add(command)
     assert command(TASKS, "start", task, "--claim", "--json").code == 0

@@ -72,12 +72,41 @@ async def test_another_process_reads_the_active_leaf_of_each_claimed_root(tmp_pa
     await one.call("startTask", id="a")
     await two.call("startTask", id="b")
     assert await Member(tmp_path).active() == ["ax", "bx"]
-    await one.call("releaseTask", id="a")
-    assert await Member(tmp_path).active() == ["ax"]  # as the document says without claims (R3.17)
-    await two.call("startTask", id="b")
-    await two.call("updateTask", id="b", status="todo")
-    await two.call("startTask", id="b")
+    back = "'x' (ax) went back to todo: outside claimed roots one task is in progress, and another is."
+    assert await one.call("releaseTask", id="a") == {"released": "a", "message": back}
+    for member in (one, two, Member(tmp_path)):
+        assert await member.active() == ["bx"]  # R3.17
+    await one.call("claimTask", id="b", force=True, note="the agent has left")
+    assert await one.call("releaseTask", id="b") == {"released": "b"}
     assert await two.active() == ["bx"]
+
+
+@pytest.mark.requirement("AG-11")
+async def test_a_leaf_that_is_claimed_by_force_ends_the_work_of_its_root_if_another_root_is_worked_on(
+    agents: list[Member],
+) -> None:
+    one, two, plain = agents
+    await plant(one, "a", "b")
+    await one.call("claimTask", id="a")
+    await one.call("startTask", id="a")
+    await plain.call("startTask", id="b")
+    answer = await two.call("claimTask", id="ay", force=True, note="only I know this")
+    assert answer["message"].startswith("'x' (ax) went back to todo")
+    assert await plain.active() == ["bx"]
+
+
+@pytest.mark.requirement("AG-15")
+async def test_a_task_is_completed_also_if_the_next_one_is_claimed_and_the_answer_says_so(agents: list[Member]) -> None:
+    one, two, _ = agents
+    await plant(one, "a", "b")
+    await one.call("claimTask", id="ay")
+    await two.call("startTask", id="a")
+    answer = await two.call("completeTask", id="ax", resolution="done", start_next=True)
+    said = "Completed 'x' (ax). 'y' (ay) comes next, but 'mcp 0.1.0' has claimed it: work on another root."
+    assert (answer["message"], answer.get("active_task")) == (said, None)
+    assert await two.active() == []
+    await one.call("startTask", id="a")
+    assert await one.active() == ["ay"]
 
 
 async def test_without_claims_a_start_sets_the_active_leaf_of_another_root_back(agents: list[Member]) -> None:

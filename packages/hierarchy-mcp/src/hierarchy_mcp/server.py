@@ -54,7 +54,8 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
     _add_working_tools(server, service)
     view = HierarchyView(store)
     view.has_ordered_roots = settings.root_order == "strict"
-    found = WorkList(StoreHistory(store, settle=settle_undone), view, StoreClaiming(store, view))
+    claiming = StoreClaiming(store, view, settle=service.settle_released)
+    found = WorkList(StoreHistory(store, settle=settle_undone), view, claiming)
     add_extra_tools(
         server,
         settings.extra_tools,

@@ -9,6 +9,7 @@ from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
 from hierarchy_mcp.messages import (
     completed_message,
     created_message,
+    left_message,
     reopened_message,
     started_message,
     superseded_message,
@@ -27,7 +28,16 @@ from hierarchy_mcp.results import (
     TreeAnswer,
 )
 from hierarchy_mcp.summary import summarize_progress, table
-from hierarchy_mcp.tree import claimed_tasks, find_blocking, find_path, find_rivals, first_open_leaf, next_leaf, settle
+from hierarchy_mcp.tree import (
+    active_leaves,
+    claimed_tasks,
+    find_blocking,
+    find_path,
+    find_rivals,
+    first_open_leaf,
+    next_leaf,
+    settle,
+)
 from task_core.bounds import fit, take_fitting
 from task_core.errors import MAX_NAMED, InvalidArguments, InvalidTransition
 from task_core.store import ROOTS, Collection, Store, Transaction
@@ -183,25 +193,42 @@ class HierarchyService:
             changed = _set_status(work, task.changed(resolution=arguments.resolution), HierarchyStatus.DONE)
             completed = [TaskEntry.of(other) for other in changed[1:] if other.is_done]
             following = next_leaf(work, task, strict_roots=self._strict_roots)
-            is_started = bool(arguments.start_next and following and following.status is HierarchyStatus.TODO)
+            claims = self._store.claims.list_claims(work, self._store.now(work))
+            holder = next((it.holder for it in claims.find_others(following.id)), "") if following else ""
+            is_new = bool(following and following.status is HierarchyStatus.TODO and not holder)
+            is_started = bool(arguments.start_next and is_new)
             if following and is_started:
                 changed += _set_status(work, following, HierarchyStatus.IN_PROGRESS)
             path = find_path(work, task_id)
             ahead = find_path(work, following.id) if following else []
-            began = ahead if arguments.start_next else []
+            began = ahead if arguments.start_next and not holder else []
             ids = dict.fromkeys(other.id for other in changed)
             is_over, is_claimed = work.first_open_child(ROOTS) is None, path[0].id in claimed_tasks(work)
             return TaskStep(
                 task=render_counted(work, path[-1]),
                 next_task_id=following.id if following else "",
                 message=completed_message(
-                    path[-1], following, is_started=is_started, is_over=is_over, is_claimed=is_claimed
+                    path[-1],
+                    following,
+                    is_started=is_started,
+                    is_over=is_over,
+                    is_claimed=is_claimed,
+                    holder=holder,
                 ),
                 auto_completed_parents=completed,
                 progress_summary=summarize_progress(work, path, ahead, ids, is_whole=bool(arguments.table)),
                 active_task=ActiveTask.of(began[-1]) if began else None,
                 aggregated_criteria=Criteria.of(began) if began else None,
             )
+
+    def settle_released(self, work: Transaction[HierarchyTask], ids: set[str]) -> str:
+        """Set the active leaves of roots that are not claimed any more back to todo where another is active (AG-17).
+
+        ``ids`` are those of the roots; return what was set back.
+        """
+        given_up = [leaf for leaf in active_leaves(work) if find_path(work, leaf.id)[0].id in ids]
+        left = [leaf for leaf in given_up if find_rivals(work, leaf) and _set_status(work, leaf, HierarchyStatus.TODO)]
+        return left_message(left)
 
     def _check_order(self, tasks: Collection[HierarchyTask], path: Sequence[HierarchyTask]) -> None:
         blocking, count = find_blocking(tasks, path, strict_roots=self._strict_roots)

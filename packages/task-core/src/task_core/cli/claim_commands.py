@@ -55,8 +55,8 @@ def release(claiming: Claiming, view: View, task_id: str, *, is_forced: bool, is
         raise TaskClaimed(held, Agent(""), wanted=task_id)
     holder = Holder(held.process)
     with made_by(COMMAND_LINE, "release", held.agent, is_remote=not held.process, holder=holder):
-        claiming.release(task_id)
+        message = claiming.release(task_id)
     if is_json:
-        write_json({"released": task_id}, sys.stdout)
+        write_json({"released": task_id} | ({"message": message} if message else {}), sys.stdout)
     else:
-        sys.stdout.write(f"Released {escape_invisible(task_id)}.\n")
+        sys.stdout.write(f"Released {escape_invisible(task_id)}. {message}".rstrip() + "\n")

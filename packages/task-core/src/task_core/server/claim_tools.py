@@ -1,6 +1,7 @@
 """The tools ``claim_task`` and ``release_task``: which agent works on what (AG-11)."""
 
 from collections.abc import Callable
+from operator import not_
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -29,6 +30,7 @@ class ClaimAnswer(BaseModel):
     claim: JsonObject | None = None
     task: JsonObject | None = None
     held: list[JsonObject] = []
+    message: Annotated[str, Field(exclude_if=not_)] = ""
 
 
 class ReleaseTask(Arguments):
@@ -38,9 +40,10 @@ class ReleaseTask(Arguments):
 
 
 class Released(BaseModel):
-    """The id of the task that was given up."""
+    """The id of the task that was given up, and the effect on other tasks."""
 
     released: str
+    message: Annotated[str, Field(exclude_if=not_)] = ""
 
 
 def add_claim_tools(
@@ -57,12 +60,12 @@ def add_claim_tools(
         found = find(arguments).claim(arguments.id or "", arguments.note or "", is_forced=arguments.force)
         if found.claim is None:
             return ClaimAnswer(held=[describe(claim) for claim in found.others][:MAX_NAMED])
-        return ClaimAnswer(claim={**describe(found.claim), "token": found.claim.token}, task=found.task)
+        claim: JsonObject = {**describe(found.claim), "token": found.claim.token}
+        return ClaimAnswer(claim=claim, task=found.task, message=found.message)
 
     def release_task(arguments: ReleaseTask) -> Released:
         """Give up a claim."""
-        find(arguments).release(arguments.id)
-        return Released(released=arguments.id)
+        return Released(released=arguments.id, message=find(arguments).release(arguments.id))
 
     for tool, kind in zip((claim_task, release_task), kinds, strict=False):
         tool.__annotations__["arguments"] = kind

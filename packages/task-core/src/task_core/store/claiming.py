@@ -21,6 +21,8 @@ class Claimed(NamedTuple):
     claim: Claim | None = None
     task: JsonObject | None = None
     others: Iterable[Claim] = ()
+    message: str = ""
+    """the effect that this had on other tasks"""
 
 
 class Claiming(Protocol):
@@ -32,8 +34,8 @@ class Claiming(Protocol):
         It raises what ``ClaimList.take`` does, ``TaskNotFound``, and ``InvalidTransition`` for a task that is finished.
         """
 
-    def release(self, task_id: str) -> None:
-        """Give up a claim, or raise what ``ClaimList.release`` does."""
+    def release(self, task_id: str) -> str:
+        """Give up a claim, or raise what ``ClaimList.release`` does; return the effect that this had on tasks."""
 
 
 class StoreClaiming(Generic[RecordT]):
@@ -44,8 +46,14 @@ class StoreClaiming(Generic[RecordT]):
         store: Store[RecordT],
         view: StoreView[RecordT],
         transaction: Callable[[], AbstractContextManager[Transaction[RecordT]]] | None = None,
+        *,
+        settle: Callable[[Transaction[RecordT], set[str]], str] = lambda *_: "",
     ) -> None:
-        """Claim in a ``transaction`` of the server, if it has its own."""
+        """Claim in a ``transaction`` of the server, if it has its own.
+
+        ``settle`` puts right what no longer holds once these tasks are not claimed, and returns what it did.
+        """
+        self._settle = settle
         self._store = store
         self._view = view
         self._transaction = transaction or store.transaction
@@ -61,10 +69,13 @@ class StoreClaiming(Generic[RecordT]):
             state = work.get(chosen).columns.state
             if state in work.kind.closed:
                 raise InvalidTransition(state, "claimed", (), "It is finished: claim another one.")
+            before = {it.task for it in work.claims}
             claim = self._store.claims.hold(work, chosen, note, now, is_forced=is_forced)
-            return Claimed(claim, self._view.render(work, chosen))
+            message = self._settle(work, before - {it.task for it in work.claims})
+            return Claimed(claim, self._view.render(work, chosen), message=message)
 
-    def release(self, task_id: str) -> None:
+    def release(self, task_id: str) -> str:
         """Give up a claim, as ``Claiming`` says."""
         with self._transaction() as work:
             work.claims = self._store.claims.list_claims(work, self._store.now(work)).release(task_id)
+            return self._settle(work, {task_id})

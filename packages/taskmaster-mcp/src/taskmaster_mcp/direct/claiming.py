@@ -41,11 +41,12 @@ class ProjectClaiming:
             claim = register.hold(claimed, chosen, note, now, is_forced=is_forced)
             return Claimed(_without(start, claim), render_whole(item, project.scores(self._target.tag)))
 
-    def release(self, task_id: str) -> None:
+    def release(self, task_id: str) -> str:
         """Give up a claim, as ``Claiming`` says."""
         store, name = self._target.project.store, f"{self._target.tag}:{task_id.lstrip('# ')}"
         with self._target.project.transaction() as work:
             work.claims = store.claims.list_claims(ClaimedTags(work, []), store.now()).release(name)
+        return ""
 
 
 def _without(start: str, claim: Claim) -> Claim:
