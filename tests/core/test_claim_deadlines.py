@@ -15,7 +15,7 @@ from task_core.claims.session_files import SessionFiles
 from task_core.errors import InvalidArguments, StoreWriteFailed
 from task_core.history.changes import BOARD, made_by
 from task_core.store import Collection, MemoryDatabase, Store
-from task_core.store.claim_register import ClaimRegister
+from task_core.store.claim_register import LISTENING, ClaimRegister
 from task_core.store.claiming import StoreClaiming
 from task_core.store.document import DocumentDatabase
 from task_core.warning_list import WarningList
@@ -139,6 +139,34 @@ def test_a_process_reports_what_a_person_did_through_itself_and_no_end_that_its_
     now += timedelta(seconds=61)
     store.find_claims()
     assert warnings.take() == [f"The claim of '{task}' by 'ann' has ended: its time is over."]
+
+
+@pytest.mark.requirement("AG-14")
+def test_reading_extends_the_claims_of_the_agent_that_reads_and_writes_at_most_each_tenth_of_their_time(
+    hurried: tuple[Team, list[Store[StoredTask]], WarningList],
+) -> None:
+    team, (one, two), _ = hurried
+    task = TaskService(one, Random(1)).create_task(CreateTaskArguments(title="Paint")).id
+    until = claim(one, task, "ann").until
+
+    def read(tool: str = "list_tasks", agent: str = "ann", by: str = "client 1") -> float:
+        """Return the seconds that the claim has gained."""
+        with made_by(by, tool, agent, is_remote=True), two.read():
+            pass
+        (held,) = one.find_claims()
+        return (held.until - until) / 1_000_000
+
+    team.now += timedelta(seconds=6)
+    assert read() == 0
+    team.now += timedelta(seconds=1)
+    assert [read(agent="bob"), read(agent=""), read(LISTENING, "", "client 2"), read()] == [0, 0, 0, 7]
+    team.now += timedelta(seconds=7)
+    assert read(LISTENING, "") == 14
+    team.now += timedelta(seconds=61)
+    assert read(LISTENING, "") == 14  # what has ended does not begin again, as its agent may have ended too
+    assert read() == 75
+    with made_by("client 1", "get_task", "ann", is_remote=True):
+        assert not one.can_answer_now()
 
 
 class LosingDatabase(MemoryDatabase):

@@ -13,9 +13,12 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp_types import INVALID_PARAMS
 
+from task_core.history.changes import made_by
 from task_core.server import subscriptions
 from task_core.server.overview import LIST_URI, SUMMARY_URI
 from task_core.server.subscriptions import LOOK_SECONDS, MAX_SUBSCRIPTIONS
+from task_core.store.claim_register import ClaimRegister
+from task_core.warning_list import WarningList
 from tests.core.listening import Clock, following, let_others_run, older, until
 from tests.core.notes import DEADLINE, add
 from tests.core.shelf import Shelf
@@ -262,6 +265,20 @@ async def test_every_listener_is_notified_until_it_leaves(shelf: Shelf) -> None:
         assert await following(last, 1) == [SUMMARY]
         await client.call_tool("rewrite", {"name": "roof"})
         assert await following(last, 1) == [SUMMARY]
+
+
+@pytest.mark.requirement("AG-14")
+async def test_a_client_that_listens_extends_the_claims_of_its_agents(shelf: Shelf, clock: Clock) -> None:
+    store = shelf.store
+    store.claims = ClaimRegister(WarningList(), seconds=1_000, is_shared=True)
+    for by, agent, name in (("mcp 0.1.0", "ann", "walls"), ("another 1", "bob", "roof")):
+        with made_by(by, "claim", agent), store.transaction() as notes:
+            claimed = store.claims.hold(notes, name, "", store.now(notes) - 500_000_000, is_forced=False)
+    async with Client(shelf.server.sdk) as client, client.listen(resource_subscriptions=[LIST_URI]):
+        for _ in range(5):
+            await clock.move(1.0)
+        await until(lambda: store.find_claims()[0].until > claimed.until + 400_000_000)
+    assert [it.task for it in store.find_claims() if it.until > claimed.until + 400_000_000] == ["walls"]
 
 
 @pytest.mark.requirement("P3")

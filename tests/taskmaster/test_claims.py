@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from task_core.history.changes import COMMAND_LINE, made_by
 from task_core.models import utc_now
 from task_core.warning_list import WarningList
+from taskmaster_mcp.direct.claiming import ProjectClaiming
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.server import build_server
@@ -144,3 +146,17 @@ async def test_without_a_history_claims_hold_too(team: list[Member]) -> None:
     with pytest.raises(ToolFailed, match="has claimed 'master:3'"):
         await plain.call("update_task", {"id": "3", "details": "New"})
     await plain.call("update_task", {"id": "4", "details": "New"})
+
+
+@pytest.mark.requirement("AG-14")
+def test_reading_extends_the_claims_of_an_agent_without_a_process(team: list[Member]) -> None:
+    now = utc_now()
+    target = Target(ProjectRegistry(team[0].settings, WarningList(), lambda: now))
+    with made_by("client 1", "claim_task", "ann", is_remote=True):
+        claim = ProjectClaiming(target).claim("3", "", is_forced=False).claim
+    assert claim
+    now += timedelta(minutes=10)
+    with made_by("client 1", "get_task", "ann", is_remote=True):
+        target.tasks()
+    (held,) = target.project.store.find_claims()
+    assert held.until - claim.until == 600_000_000

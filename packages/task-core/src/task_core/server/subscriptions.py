@@ -28,18 +28,23 @@ from starlette.requests import Request
 
 from task_core.errors import InvalidArguments, ResourceNotFound, TaskError
 from task_core.fields import MAX_LINE
+from task_core.history.changes import made_by, name_client
 from task_core.server.faults import Workers
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_task_uri
 from task_core.store import Collection as Records
 from task_core.store.base import WatchedStore
+from task_core.store.claim_register import LISTENING
 
-__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]
+__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions", "find_client"]
 
 MAX_SUBSCRIPTIONS: Final = 1_024
 """URIs that a client of the older era may subscribe to, and all streams of the modern one together (P3)."""
 
 LOOK_SECONDS: Final = 1.0
 """Seconds between two looks at the store while a client wants to know (EN-20)."""
+
+_LOOKS_PER_CLAIM: Final = 5
+"""Looks for changes for each one at the claims of those who listen."""
 
 _LONGEST_URI: Final = len(TASK_URI) + 12 * MAX_LINE
 """Characters; a task's URI has at most 12 for each character of its id: 4 bytes of UTF-8, each percent-encoded."""
@@ -75,6 +80,9 @@ class Subscriptions:
         self._listeners = 0
         self._is_closed = False
         self._listened_for: Counter[str] = Counter()
+        self._clients: Counter[tuple[str, bool]] = Counter()
+        """those that listen, and whether others call through the same process"""
+        self._looks = 0
         self._subscriber: ServerSession | None = None
         self._subscribed: frozenset[str] = frozenset()
 
@@ -89,6 +97,8 @@ class Subscriptions:
             _refuse_excess("notifications.resourceSubscriptions", uris, self._listened_for.total() + len(uris))
             await self._begin()
             self._listeners += 1
+            listener = find_client(context), isinstance(context.request, Request)
+            self._clients[listener] += 1
             self._listened_for = self._listened_for + Counter(uris)
             self._count()
         if self._is_closed:  # the stream is opened after the end was announced: it is acknowledged, and ends
@@ -97,6 +107,7 @@ class Subscriptions:
             return await self._streams(context, params.model_copy(update={"notifications": wanted}))
         finally:
             self._listeners -= 1
+            self._clients[listener] -= 1
             self._listened_for = self._listened_for - Counter(uris)
             self._count()
 
@@ -185,6 +196,10 @@ class Subscriptions:
     def _look(self, find_store: Callable[[], WatchedStore]) -> list[ServerEvent]:
         """Return the events for the changes since the last look."""
         store = find_store()
+        self._looks += 1
+        for by, is_remote in +self._clients if self._looks % _LOOKS_PER_CLAIM == 0 else ():
+            with made_by(by, LISTENING, is_remote=is_remote), store.read():
+                pass  # this extends the claims of the client's agents (AG-14)
         changed: set[str] = set()
         token, is_reset, more = self._token, False, True
         while more:
@@ -204,6 +219,12 @@ class Subscriptions:
         is_any = is_reset or store.kind.holds_many
         moved = {uri for uri, name in wanted.items() if is_any or name in concerned}
         return _events(moved, resized=before != self._number or is_reset)
+
+
+def find_client(context: ServerRequestContext[None]) -> str:
+    """Return the name and version of the client that sends a request, as the history names it."""
+    client = context.session.client_params
+    return name_client(client.client_info.name, client.client_info.version) if client else ""
 
 
 def _events(moved: set[str], *, resized: bool) -> list[ServerEvent]:

@@ -15,10 +15,13 @@ from task_core.errors import InvalidArguments, StoreWriteFailed, echo
 from task_core.history.changes import Change, Step, current_origin
 from task_core.warning_list import WarningList
 
-__all__ = ["CLAIM_SECONDS", "ChangedTasks", "ClaimRegister", "ClaimedTasks"]
+__all__ = ["CLAIM_SECONDS", "LISTENING", "ChangedTasks", "ClaimRegister", "ClaimedTasks"]
 
 CLAIM_SECONDS: Final = 900.0
 """Seconds after which the claim of an agent without a process of its own ends, unless it calls again (AG-14)."""
+
+LISTENING: Final = "subscriptions/listen"
+"""The tool of an origin that stands for all agents of a client, which has a stream of notifications open."""
 
 _MAX_ENDED: Final = 100
 """The number of claims of agents that are gone that are kept, the last ones."""
@@ -95,10 +98,18 @@ class ClaimRegister:
         """Return the tasks that session files name, of agents that are gone too."""
         return {claim.task for claim in self._files.read()} if self._files else set()
 
-    def observe(self, tasks: ClaimedTasks, now: Callable[[], int]) -> None:
-        """Report what others have done to the claims of this process, if they may have."""
-        if self._own and (self._files is None or self._files.is_news()):
-            self._report(self.find(tasks, now))
+    def observe(self, tasks: ClaimedTasks, now: Callable[[], int]) -> bool:
+        """Report what others have done to the claims of this process, if they may have.
+
+        Return whether a claim of the agent that calls is to be extended, which a transaction does.
+        """
+        origin = current_origin()
+        has_deadline = origin.is_remote and (origin.agent or origin.tool == LISTENING)
+        if not (has_deadline or (self._own and (self._files is None or self._files.is_news()))):
+            return False
+        found = self.find(tasks, now)
+        self._report(found)
+        return any(self._renew(claim, now) is not claim for claim in found)
 
     def begin(self, work: ChangedTasks, now: Callable[[], int]) -> list[Claim]:
         """Let ``work`` have the claims on open tasks, those of the agent that calls renewed, and return all as kept."""
@@ -201,10 +212,19 @@ class ClaimRegister:
         return {it.since: it for it in claims if it.process == self._session and not it.is_ended}
 
     def _renew(self, claim: Claim, now: Callable[[], int]) -> Claim:
-        """Return a claim, with a later deadline if it has one and the agent that calls holds it."""
-        if not (claim.until and self.agent.holds(claim)):
+        """Return a claim, with a later deadline if it has one, the agent calls, and a tenth of its time has passed."""
+        until = now() + self._microseconds if claim.until and self._is_from_holder(claim) else 0
+        if until - claim.until <= self._microseconds // 10:
             return claim
-        return replace(claim, until=now() + self._microseconds, is_ended=False, kept_by="")
+        return replace(claim, until=until, is_ended=False, kept_by="")
+
+    def _is_from_holder(self, claim: Claim) -> bool:
+        """Return whether the agent that holds a claim calls, or its client listens to changes."""
+        origin, agent = current_origin(), self.agent
+        if origin.tool != LISTENING:
+            return agent.holds(claim)
+        by = f"{origin.by} ({claim.agent})" if claim.agent else origin.by
+        return not claim.is_ended and (claim.process, claim.by) == (agent.process, by)
 
     def _report(self, claims: Sequence[Claim]) -> None:
         if self._files:

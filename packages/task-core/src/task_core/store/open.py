@@ -132,7 +132,7 @@ class StoreSettings(BaseSettings):
         gt=0,
         le=31_536_000,
         allow_inf_nan=False,
-        description="Seconds without a change after which others may claim the tasks of an agent that has no process "
+        description="Seconds without a call after which others may claim the tasks of an agent that has no process "
         "of its own.",
     )
     task_lock_timeout: float = Field(

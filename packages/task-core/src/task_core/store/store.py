@@ -14,7 +14,7 @@ from typing import Final, Generic
 from task_core.claims.claim import Claim
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
 from task_core.files import LOCK_SECONDS, Wait
-from task_core.history.changes import Change
+from task_core.history.changes import Change, current_origin
 from task_core.models import Clock, RecordT, utc_now
 from task_core.store.base import Changes, Kind
 from task_core.store.claim_register import ClaimRegister
@@ -92,7 +92,6 @@ class Store(Generic[RecordT]):
         """Wait at most ``lock_seconds`` for other transactions and other processes."""
         self.kind = kind
         self.claims = claims or ClaimRegister(WarningList())
-        """who holds which task"""
         self._database = database
         self._nothing = ListRow(tenant, kind.name, kind.version)
         self._clock = clock
@@ -159,8 +158,11 @@ class Store(Generic[RecordT]):
         """
         with self._database.reading() as session:
             records = Collection(self.kind, session, self._list_row(session))
-            self.claims.observe(records, partial(self.now, records))
+            is_due = self.claims.observe(records, partial(self.now, records))
             yield records
+        if is_due:
+            with suppress(TaskError), self.transaction():
+                pass  # this extends the claims of the agent that reads
 
     def find_claims(self) -> list[Claim]:
         """Return the claims on open tasks, the oldest first; those whose agent is gone say so."""
@@ -183,8 +185,8 @@ class Store(Generic[RecordT]):
             # Without an id, the token is from the end of its revision.
             start = {"revision": revision if last else revision + 1, "id": last, "limit": limit + 1}
             rows = session.run(SQL.CHANGES, row.key | start)
-        validate = self.kind.record_type.model_validate_json
-        found = [(name, validate(document) if document else None) for _, name, document in rows[:limit]]
+        parse = self.kind.record_type.model_validate_json
+        found = [(name, parse(document) if document else None) for _, name, document in rows[:limit]]
         if len(rows) <= limit:
             return Changes(found, now)
         revision, name, _ = rows[limit - 1]
@@ -201,8 +203,8 @@ class Store(Generic[RecordT]):
             return self._database.find_changes(records, task_id, min(before, NEWEST), min(limit, NEWEST), self._clock)
 
     def can_answer_now(self) -> bool:
-        """Return whether ``read`` would neither wait nor read a whole document now."""
-        return self._database.can_answer_now()
+        """Return whether ``read`` would neither wait, as to extend a claim, nor read a whole document now."""
+        return not current_origin().agent and self._database.can_answer_now()
 
     def observe(self, note: Callable[[str, float], None]) -> None:
         """Let ``note`` hear what this store does, as ``Database.note`` describes it."""
@@ -221,8 +223,6 @@ class Store(Generic[RecordT]):
         if row.version > self.kind.version:
             raise StoreNewer(self._database.name, row.version, self.kind.version)
         return row
-
-    # Batches
 
     def _join(self) -> _Batch:
         wait = Wait(self._lock_seconds)
@@ -269,9 +269,8 @@ class Store(Generic[RecordT]):
         failure = batch.loss
         try:
             if batch.row is not batch.begun and not failure:
-                records = Collection(self.kind, batch.session, batch.row)
                 start = perf_counter()
-                self._database.commit(records, batch.changed)
+                self._database.commit(Collection(self.kind, batch.session, batch.row), batch.changed)
                 self._database.note("commit", perf_counter() - start)
                 self._database.note("transactions", batch.joined)
         except TaskError as error:

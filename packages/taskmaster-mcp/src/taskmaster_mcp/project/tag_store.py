@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ from task_core.claims.claim import Claim
 from task_core.claims.session_files import SessionFiles
 from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
-from task_core.errors import StoreLocked
+from task_core.errors import StoreLocked, TaskError
 from task_core.files import Wait
 from task_core.history.changes import OUTSIDE, Change, Origin, Step, current_origin
 from task_core.history.history_file import HistoryFile
@@ -74,8 +74,11 @@ class TagStore:
     def read(self) -> Iterator[TagDocument]:
         """Open a snapshot, which nobody changes."""
         self._file.refresh(self._take)
-        self.claims.observe(ClaimedTags(self._document, []), self.now)
+        is_due = self.claims.observe(ClaimedTags(self._document, []), self.now)
         yield self._document
+        if is_due:
+            with suppress(TaskError), self.transaction():
+                pass  # this extends the claims of the agent that reads
 
     def find_claims(self) -> list[Claim]:
         """Return the claims on open tasks, the oldest first; those whose agent is gone say so."""
