@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,16 @@ from tests.heartbeat.conftest import Desk, call
 from tests.heartbeat.mirror_board import START, Board, entry, found_in, make_task, mirrored, section
 from tests.heartbeat.parts import parts_of
 from tests.tool_client import ToolFailed
+
+
+@pytest.fixture(autouse=True)
+def _no_pass_is_planned_afterwards() -> Iterator[None]:
+    yield
+    while timers := [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
+        for timer in timers:
+            timer.cancel()
+            timer.join()
+
 
 COOL = make_task("cool-apple", "eat an apple")
 DAY = timedelta(days=1)
