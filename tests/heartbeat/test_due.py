@@ -308,6 +308,8 @@ def test_fields_of_those_names_from_before_are_shown_and_have_no_effect(tmp_path
 def test_the_server_writes_an_entry_by_itself_once_it_is_due(tmp_path: Path) -> None:
     board = mirrored(tmp_path, COOL)
     process = board.process()
+    board.call(process, scheduled("old-star", due=later(1)))
     board.call(process, scheduled("wild-coral", due=format_timestamp(board.now + timedelta(seconds=5))))
     wait_until(lambda: "wild-coral" in board.text)
+    assert "old-star" not in board.text
     process.close()
