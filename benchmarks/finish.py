@@ -15,8 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.finish_lists import CONDITIONS, Condition
 from benchmarks.finish_agent import Agent
+from benchmarks.finish_lists import CONDITIONS, Condition
 from benchmarks.finish_model import Model, ModelAgent
 from benchmarks.finish_page import render_table, write_page
 from benchmarks.finish_run import MakeAgent, Outcome, run
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_page(outcomes)
 
 
-def run_all(  # noqa: PLR0913 - each of them is an option of the command
+def run_all(
     conditions: Iterable[Condition],
     teams: Sequence[int],
     *,
@@ -89,7 +89,7 @@ def run_all(  # noqa: PLR0913 - each of them is an option of the command
             return Outcome(condition.name, condition.group, size, why_not="not installed")
         try:
             outcome = run(condition, size, units=units, seed=seed, programs=programs, make_agent=make_agent)
-        except Exception as error:  # noqa: BLE001 - whatever fails, the others go on
+        except Exception as error:
             if not foreign:
                 raise
             outcome = Outcome(condition.name, condition.group, size, why_not=f"{type(error).__name__} at its start")

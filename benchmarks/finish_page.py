@@ -51,9 +51,14 @@ def write_page(outcomes: Sequence[Outcome], page: Path = PAGE) -> None:
     ]
     page.write_text(
         _TEXT.format(
-            **{"memory": MEMORY, "turns": TURNS, "hazard": sum(HAZARD.values()), "chart": chart.name},
-            **{"tables": "\n\n".join(tables), "brief": _brief(tested), "losses": _losses(tested)},
-            **{"units": max(one.units for one in tested)},
+            memory=MEMORY,
+            turns=TURNS,
+            hazard=sum(HAZARD.values()),
+            chart=chart.name,
+            tables="\n\n".join(tables),
+            brief=_brief(tested),
+            losses=_losses(tested),
+            units=max(one.units for one in tested),
         ),
         "utf-8",
     )

@@ -208,7 +208,7 @@ Channels = Callable[[], Channel | None]
 class _Team:
     """Agents on one list, with the file of the work, from which the truth is known."""
 
-    def __init__(  # noqa: PLR0913 - all of it differs from run to run
+    def __init__(
         self, agents: Sequence[Agent], condition: Condition, plan: Plan, seed: int, work: Path, open_channel: Channels
     ) -> None:
         size = len(agents)
@@ -349,7 +349,7 @@ class _Team:
         self._start_session(worker)
 
 
-def run(  # noqa: PLR0913 - each of them is an option of the command
+def run(
     condition: Condition, size: int, *, units: int, seed: int, programs: Path, make_agent: MakeAgent | None = None
 ) -> Outcome:
     """Let a team of agents work through so many units with a new list, and return the counts.

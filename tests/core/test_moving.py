@@ -14,7 +14,7 @@ from task_core.models import utc_now
 from task_core.moving import read_moment
 from task_core.store import open_store
 from task_core.warning_list import WarningList
-from task_formats.record import ForeignTask, Reading
+from task_formats.record import Contents, ForeignTask
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.moving import TasksMover
 from tasks_v1_mcp.settings import TasksSettings
@@ -242,7 +242,7 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, expected: str,
 def test_memory_keeps_nothing_that_is_imported(command: Command, tmp_path: Path) -> None:
     record = next(it for it in SERVERS if it.name == "tasks-v1")
     ended = command(record, "import", "--from", "beads", issues(tmp_path), is_in_memory=True)
-    assert (ended.code, "memory" in ended.err) == (2, True)
+    assert (ended.code, "There is no list here" in ended.err) == (2, True)
 
 
 @pytest.mark.requirement("MV-5")
@@ -284,7 +284,7 @@ def test_a_text_that_no_folder_can_take_is_refused() -> None:
     mover = TasksMover(open_store(settings, CODEC, WarningList()), None, Random(1))
     task = ForeignTask("a", "A", "x" * 5_000, created="odd")
     with mover.transaction() as work, pytest.raises(NoPlace, match="The text of a has more than 4,000 characters"):
-        make_plan(ForeignList("beads", "Beads", Reading((task,)), {}), mover, work)
+        make_plan(ForeignList("beads", "Beads", Contents((task,)), {}), mover, work)
     assert read_moment("odd", utc_now()) is None
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from task_formats.backlog import find, read, signs
 from task_formats.backlog.front_matter import parse_mapping, parse_simple
-from task_formats.record import ForeignTask, Reading, SourceFile
+from task_formats.record import Contents, ForeignTask, SourceFile
 
 pytestmark = pytest.mark.requirement("MV-7", "MV-8")
 
@@ -107,7 +107,7 @@ def task_file(front: str, body: str = "") -> list[SourceFile]:
     return [SourceFile("tasks/task-1 - A-name.md", f"---\n{front}\n---\n{body}".encode())]
 
 
-def texts(reading: Reading) -> list[str]:
+def texts(reading: Contents) -> list[str]:
     return [f"{problem.place} {problem.text}" for problem in reading.problems]
 
 
@@ -321,7 +321,7 @@ def test_repeated_ids_get_a_suffix_and_relations_lead_to_the_first() -> None:
 def test_what_is_not_a_task_is_counted() -> None:
     names = ["docs__a", "decisions__a", "milestones__m-1", "archive__milestones__m-2"]
     reading = read(sources(**{f"backlog__{name}": "x" for name in names}))
-    assert reading == Reading(left_out={"documents": 1, "decisions": 1, "milestones": 2})
+    assert reading == Contents(left_out={"documents": 1, "decisions": 1, "milestones": 2})
 
 
 def test_a_configuration_that_is_broken_is_reported() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from task_formats.backlog import read, write
-from task_formats.record import ForeignTask, Problem, Reading, State, Writing
+from task_formats.record import Contents, ForeignTask, Remark, State, Writing
 from tests.formats.strategies import TASKS
 
 pytestmark = pytest.mark.requirement("MV-7")
@@ -43,19 +43,19 @@ WHOLE = ForeignTask(
 )
 
 
-def come_back(writing: Writing) -> Reading:
+def come_back(writing: Writing) -> Contents:
     return read(writing.files)
 
 
 def test_a_task_with_everything_comes_back() -> None:
     writing = write([WHOLE])
     assert writing.problems == tuple(
-        Problem("", f"{name} (1): Backlog.md does not know this field, and drops it when it changes the task.")
+        Remark("", f"{name} (1): Backlog.md does not know this field, and drops it when it changes the task.")
         for name in ("completed_date", "odd", "own")
     )
     reading = come_back(writing)
     place = "tasks/task-1 - Fix-the-1-thing-s-end.md"
-    assert reading == Reading((replace(WHOLE, place=place),))
+    assert reading == Contents((replace(WHOLE, place=place),))
     assert [file.name for file in writing.files] == ["config.yml", place]
 
 
@@ -133,12 +133,12 @@ def test_what_cannot_be_held_is_reported() -> None:
     assert back.text == "a\n<!--SECTION:DESCRIPTION:END-->\nb"
     assert (back.created, back.due) == ("9999-12-31T23:59:59-23:00", "2026-01-02T01:04:05Z")
     assert back.rest["updated_date"] == "yesterday"
-    assert Problem("1", "notes: ('a', 'b') is written as ('a\\n\\nb',).") in writing.problems
+    assert Remark("1", "notes: ('a', 'b') is written as ('a\\n\\nb',).") in writing.problems
 
 
 def test_a_task_whose_id_is_not_kept_is_reported() -> None:
     writing = write([ForeignTask("a  b", "t"), ForeignTask("c", "t" * 99, dependencies=("x" * 99,), priority="low")])
-    assert writing.problems == (Problem("a  b", "The task cannot be written."),)
+    assert writing.problems == (Remark("a  b", "The task cannot be written."),)
 
 
 @given(TASKS)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_formats.beads import find, read, signs, write
-from task_formats.record import ForeignTask, Problem, Reading, SourceFile
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 from tests.formats.strategies import TASKS, json_values
 
 pytestmark = pytest.mark.requirement("MV-7", "MV-8")
@@ -55,7 +55,7 @@ def issue(**fields: object) -> dict[str, object]:
     return {"id": "bd-1", "title": "t", "status": "open", "created_at": "2026-01-02T03:04:05Z"} | fields
 
 
-def texts(reading: Reading) -> list[str]:
+def texts(reading: Contents) -> list[str]:
     return [f"{problem.place} {problem.text}" for problem in reading.problems]
 
 
@@ -280,7 +280,7 @@ def test_an_issue_is_one_that_bd_import_accepts() -> None:
         },
         {"id": "b", "title": "u", "status": "hooked", "priority": 2, "issue_type": "task"},
     ]
-    assert writing.problems == (Problem("a", "updated: '2026-01-02' is written as '2026-01-02T00:00:00Z'."),)
+    assert writing.problems == (Remark("a", "updated: '2026-01-02' is written as '2026-01-02T00:00:00Z'."),)
 
 
 def test_what_cannot_be_held_is_reported() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_formats.decoding import as_text, json_of, moment, text_of, unique_ids
-from task_formats.record import ForeignTask, Problem, SourceFile
+from task_formats.record import ForeignTask, Remark, SourceFile
 
 pytestmark = pytest.mark.requirement("MV-7", "MV-8")
 
@@ -34,7 +34,7 @@ def test_text_is_decoded_whatever_its_mark_and_line_ends(data: bytes, text: str)
     ],
 )
 def test_invalid_bytes_stay_visible_and_are_reported_with_their_line(data: bytes, text: str, encoding: str) -> None:
-    problem = Problem("a.md:2", f"Bytes that are not {encoding}, the first one here, became \\xNN.")
+    problem = Remark("a.md:2", f"Bytes that are not {encoding}, the first one here, became \\xNN.")
     assert text_of(SourceFile("a.md", data)) == (text, [problem])
 
 
@@ -76,8 +76,8 @@ def test_a_repeated_id_gets_a_suffix_that_is_free() -> None:
     unique, problems = unique_ids(tasks)
     assert [task.id for task in unique] == ["a", "A", "a-3", "a-2", "a-4"]
     assert problems == [
-        Problem("2.md", "0.md has the id a too; this task got a-3."),
-        Problem("4.md", "0.md has the id a too; this task got a-4."),
+        Remark("2.md", "0.md has the id a too; this task got a-3."),
+        Remark("4.md", "0.md has the id a too; this task got a-4."),
     ]
     unique, problems = unique_ids(tasks, str.casefold)
     assert [task.id for task in unique] == ["a", "A-3", "a-4", "a-2", "a-5"]

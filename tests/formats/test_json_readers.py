@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_formats.formats import FORMATS, Unreadable, load, recognise
-from task_formats.record import ForeignTask, Reading, SourceFile
+from task_formats.record import Contents, ForeignTask, SourceFile
 
 CLAUDE: dict[str, object] = {
     "id": "1",
@@ -58,7 +58,7 @@ def files(*values: object, name: str = "tasks.json") -> list[SourceFile]:
     return [SourceFile(name, json.dumps(value).encode()) for value in values]
 
 
-def read(name: str, *values: object) -> Reading:
+def read(name: str, *values: object) -> Contents:
     return FORMATS[name].read(files(*values))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from task_formats.record import ForeignTask, Reading, SourceFile
+from task_formats.record import Contents, ForeignTask, SourceFile
 from task_formats.shrimp import NAME, find, read, signs
 from tests.formats.strategies import json_values
 
@@ -39,13 +39,13 @@ def source(*tasks: object, name: str = "tasks.json") -> list[SourceFile]:
     return [SourceFile(name, json.dumps({"tasks": tasks}).encode())]
 
 
-def texts(reading: Reading) -> list[str]:
+def texts(reading: Contents) -> list[str]:
     return [f"{problem.place} {problem.text}" for problem in reading.problems]
 
 
 def test_everything_in_a_task_has_a_place() -> None:
     assert NAME == "shrimp"
-    assert read(source(WHOLE)) == Reading(
+    assert read(source(WHOLE)) == Contents(
         (
             ForeignTask(
                 ID,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_formats.formats import FORMATS
-from task_formats.record import ForeignTask, Reading, SourceFile, State
+from task_formats.record import Contents, ForeignTask, SourceFile, State
 
 MARKDOWN = """# Project
 Some words
@@ -38,7 +38,7 @@ and more
 """
 
 
-def read(name: str, text: str, file: str = "") -> Reading:
+def read(name: str, text: str, file: str = "") -> Contents:
     return FORMATS[name].read([SourceFile(file or name.replace("-", "."), text.encode())])
 
 

@@ -9,7 +9,7 @@ from task_formats.decoding import json_of
 from task_formats.fields import STATES, Fields, normalize, one_line
 from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
-from task_formats.record import ForeignTask, Problem, Reading
+from task_formats.record import Contents, ForeignTask, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,19 +51,19 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return tuple(name for name, holds in found.items() if holds)
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the files; no input raises an error.
 
     The ids of a list that is in a folder of its own begin with the folder's name. Older to-dos have the name of their
     file before their ids, which come from their text if they have none: their numbers change with every update.
     """
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     tasks: list[ForeignTask] = []
     ids = IdRegister(problems)
     blocks: dict[str, tuple[str, ...]] = {}
     for item, place, number in objects_in(files, problems):
         if not item.keys() & {"subject", "content", "status"}:
-            problems.append(Problem(place, "This is not a task: it has no subject, content or status."))
+            problems.append(Remark(place, "This is not a task: it has no subject, content or status."))
             continue
         fields = Fields(item, place, problems)
         folder, _, stem = place.removesuffix(f":{number}").removesuffix(".json").rpartition("/")
@@ -74,7 +74,7 @@ def read(files: Sequence[SourceFile]) -> Reading:
         blocks[task_id] = tuple(start + name for name in fields.names("blocks"))
         tasks.append(_task(fields, task_id, title, start, place))
     unknown = {task.status for task in tasks if task.status and normalize(task.status) not in STATES}
-    return Reading(add_reverse(tasks, blocks, "blocks"), tuple(problems), unknown_statuses=frozenset(unknown))
+    return Contents(add_reverse(tasks, blocks, "blocks"), tuple(problems), unknown_statuses=frozenset(unknown))
 
 
 def _task(fields: Fields, task_id: str, title: str, start: str, place: str) -> ForeignTask:

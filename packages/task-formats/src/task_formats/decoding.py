@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from task_formats.record import Problem
+from task_formats.record import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,55 +24,55 @@ _MAX_DEPTH = 50
 _DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?:[ T](.+))?", re.ASCII)
 
 
-def text_of(file: SourceFile) -> tuple[str, list[Problem]]:
+def text_of(file: SourceFile) -> tuple[str, list[Remark]]:
     r"""Decode ``file``: UTF-8, or UTF-16 with its mark; every line ends with ``\n``.
 
     Invalid bytes become ``\xNN``, with a problem.
     """
     mark, encoding = next(((mark, name) for mark, name in _MARKS.items() if file.data.startswith(mark)), (b"", "utf-8"))
     data = file.data.removeprefix(mark)
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         before = data[: error.start].decode(encoding, "backslashreplace")
         line = before.count("\n") + 1
         problems.append(
-            Problem(f"{file.name}:{line}", f"Bytes that are not {encoding.upper()}, the first one here, became \\xNN.")
+            Remark(f"{file.name}:{line}", f"Bytes that are not {encoding.upper()}, the first one here, became \\xNN.")
         )
         text = data.decode(encoding, "backslashreplace")
     return text.replace("\r\n", "\n").replace("\r", "\n"), problems
 
 
-def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Problem]]:
+def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Remark]]:
     """Parse ``text``; ``place`` names the place of a line of it. JSON that is not valid gives None and a problem."""
-    problems: list[Problem] = []
+    problems: list[Remark] = []
 
     def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
         value = dict(pairs)
         if len(value) < len(pairs):
             names = [name for name, _ in pairs]
             repeated = sorted({name for name in names if names.count(name) > 1})
-            problems.append(Problem(place(1), f"{', '.join(repeated)}: given more than once; the last value is read."))
+            problems.append(Remark(place(1), f"{', '.join(repeated)}: given more than once; the last value is read."))
         return value
 
     try:
         value: object = json.loads(text, object_pairs_hook=members, parse_constant=str, parse_float=_number)
         check_depth(value)
     except json.JSONDecodeError as error:
-        return None, [Problem(place(error.lineno), f"Not valid JSON: {error.msg} at column {error.colno}.")]
+        return None, [Remark(place(error.lineno), f"Not valid JSON: {error.msg} at column {error.colno}.")]
     except (ValueError, RecursionError):  # or a number of thousands of digits
-        return None, [Problem(place(1), "Not readable JSON: it has too many brackets in brackets, or digits.")]
+        return None, [Remark(place(1), "Not readable JSON: it has too many brackets in brackets, or digits.")]
     whole = json.dumps(value, ensure_ascii=False)
     try:
         whole.encode()
     except UnicodeEncodeError:
-        problems.append(Problem(place(1), "Halves of characters (lone surrogates) became question marks."))
+        problems.append(Remark(place(1), "Halves of characters (lone surrogates) became question marks."))
         value = json.loads(whole.encode("utf-8", "replace"))
     return value, problems
 
 
-def json_of(file: SourceFile) -> tuple[object, list[Problem]]:
+def json_of(file: SourceFile) -> tuple[object, list[Remark]]:
     """Parse the JSON document in ``file``; None and a problem if it is not valid."""
     text, problems = text_of(file)
     value, more = parse_json(text, lambda line: f"{file.name}:{line}")
@@ -101,7 +101,7 @@ def as_text(value: object) -> str:
 
 def unique_ids(
     tasks: Iterable[ForeignTask], key: Callable[[str], str] = str
-) -> tuple[tuple[ForeignTask, ...], list[Problem]]:
+) -> tuple[tuple[ForeignTask, ...], list[Remark]]:
     """Give each task whose id an earlier one has a suffix (``-2``, ``-3``, …), with a problem.
 
     Ids are the same if their ``key`` is.
@@ -110,7 +110,7 @@ def unique_ids(
     taken = {key(task.id) for task in tasks}
     first: dict[str, str] = {}
     numbers: dict[str, int] = {}
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     unique: list[ForeignTask] = []
     for task in tasks:
         name = key(task.id)
@@ -125,7 +125,7 @@ def unique_ids(
         new = f"{task.id}-{number}"
         taken.add(key(new))
         unique.append(replace(task, id=new))
-        problems.append(Problem(task.place, f"{first[name]} has the id {task.id} too; this task got {new}."))
+        problems.append(Remark(task.place, f"{first[name]} has the id {task.id} too; this task got {new}."))
     return tuple(unique), problems
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from task_formats.decoding import as_text, moment
-from task_formats.record import Problem
+from task_formats.record import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -64,7 +64,7 @@ class Fields:
         problems: The list that gets the problems.
     """
 
-    def __init__(self, values: Mapping[str, object], place: str, problems: list[Problem]) -> None:
+    def __init__(self, values: Mapping[str, object], place: str, problems: list[Remark]) -> None:
         self._values = dict(values)
         self._place = place
         self._problems = problems
@@ -114,7 +114,7 @@ class Fields:
 
     def report(self, text: str) -> None:
         """Add a problem of this task."""
-        self._problems.append(Problem(self._place, text))
+        self._problems.append(Remark(self._place, text))
 
     def rest(self) -> dict[str, str]:
         """Return the fields that nobody took and that are not empty, as text."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from task_formats.record import Reading, SourceFile, Writing
+from task_formats.record import Contents, SourceFile, Writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class KnownFormat:
         """Return the signs that ``files`` are of this format, in words."""
         return self._load().signs(files)
 
-    def read(self, files: Sequence[SourceFile]) -> Reading:
+    def read(self, files: Sequence[SourceFile]) -> Contents:
         """Read ``files``; no input raises an error."""
         return self._load().read(files)
 

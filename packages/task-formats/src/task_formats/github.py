@@ -8,7 +8,7 @@ from task_formats.decoding import as_text, json_of
 from task_formats.fields import PRIORITIES, Fields, normalize, one_line
 from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
-from task_formats.record import ForeignTask, Problem, Reading
+from task_formats.record import Contents, ForeignTask, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,16 +45,16 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return () if is_of_pulls else tuple(name for name, holds in found.items() if holds)
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the files; no input raises an error."""
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     tasks: list[ForeignTask] = []
     ids = IdRegister(problems)
     children: dict[str, list[str]] = {}
     waiting: dict[str, list[str]] = {}
     for item, place, _ in objects_in(files, problems):
         if not item.keys() & {"number", "title"}:
-            problems.append(Problem(place, "This is not an issue: it has no number and no title."))
+            problems.append(Remark(place, "This is not an issue: it has no number and no title."))
             continue
         fields = _Issue(item, place, problems)
         task_id = ids.claim(fields.text("number") or place, place)
@@ -68,7 +68,7 @@ def read(files: Sequence[SourceFile]) -> Reading:
         warnings.append("No issue is closed: gh lists those only with --state all.")
     unknown = {task.status for task in tasks if task.status and normalize(task.status) not in _STATES}
     related = add_reverse(add_reverse(tasks, waiting, "blocking"), children, "subIssues", is_parent=True)
-    return Reading(related, tuple(problems), warnings=tuple(warnings), unknown_statuses=frozenset(unknown))
+    return Contents(related, tuple(problems), warnings=tuple(warnings), unknown_statuses=frozenset(unknown))
 
 
 class _Issue(Fields):

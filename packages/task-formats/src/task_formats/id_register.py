@@ -6,7 +6,7 @@ from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from task_formats.record import Problem
+from task_formats.record import Remark
 
 if TYPE_CHECKING:
     from collections.abc import MutableSequence
@@ -21,7 +21,7 @@ class IdRegister:
         problems: The list that gets a problem for each id that was taken.
     """
 
-    def __init__(self, problems: MutableSequence[Problem]) -> None:
+    def __init__(self, problems: MutableSequence[Remark]) -> None:
         self._problems = problems
         self._places: dict[str, str] = {}
         self._repeats: Counter[str] = Counter()
@@ -34,7 +34,7 @@ class IdRegister:
             self._repeats[own] += 1
             new = f"{own}-{self._repeats[own] + 1}"
         if new != own:
-            self._problems.append(Problem(place, f"{self._places[own]} has the id {own} too; this task got {new}."))
+            self._problems.append(Remark(place, f"{self._places[own]} has the id {own} too; this task got {new}."))
         self._places[new] = place
         return new
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from task_formats.decoding import json_of
-from task_formats.record import Problem
+from task_formats.record import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ Found = tuple[dict[str, Any], str, int]
 """An object, its place, and its number."""
 
 
-def objects_in(files: Iterable[SourceFile], problems: list[Problem]) -> Iterator[Found]:
+def objects_in(files: Iterable[SourceFile], problems: list[Remark]) -> Iterator[Found]:
     """Yield each object of files that are an object or a list of them, with its place and its number.
 
     An object alone has the name of its file as its place and the number 0. What is not an object is a problem.
@@ -32,16 +32,16 @@ def objects_in(files: Iterable[SourceFile], problems: list[Problem]) -> Iterator
         elif isinstance(value, list):
             yield from list_objects(value, file.name, problems)
         elif not found:
-            problems.append(Problem(file.name, "Tasks are expected here: a list of objects, or one object."))
+            problems.append(Remark(file.name, "Tasks are expected here: a list of objects, or one object."))
 
 
-def list_objects(items: Iterable[object], name: str, problems: list[Problem]) -> Iterator[Found]:
+def list_objects(items: Iterable[object], name: str, problems: list[Remark]) -> Iterator[Found]:
     """Yield each object in a list with its place, which begins with ``name``, and its number, from 1."""
     for number, item in enumerate(items, 1):
         if isinstance(item, dict):
             yield item, f"{name}:{number}", number
         else:
-            problems.append(Problem(f"{name}:{number}", "This is not a task: an object is expected."))
+            problems.append(Remark(f"{name}:{number}", "This is not a task: an object is expected."))
 
 
 def add_reverse(

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["ForeignTask", "Format", "Priority", "Problem", "Reading", "SourceFile", "State", "Writing"]
+__all__ = ["Contents", "ForeignTask", "Format", "Priority", "Remark", "SourceFile", "State", "Writing"]
 
 State = Literal["open", "active", "blocked", "deferred", "review", "done", "cancelled"]
 Priority = Literal["critical", "high", "medium", "low"]
@@ -54,7 +54,7 @@ class ForeignTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Remark:
     """A part of the source that was not read, or not as its author may expect; or what a format cannot hold."""
 
     place: str
@@ -70,12 +70,12 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Contents:
     """All that one source holds: everything in it is a task, or counted in ``left_out``, or named in ``problems``."""
 
     tasks: tuple[ForeignTask, ...] = ()
     """In the order of the source."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Remark, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many records of each kind are not work (tombstones, machinery, templates)."""
     warnings: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Writing:
     """Files to write below the chosen path, and what they cannot hold."""
 
     files: tuple[SourceFile, ...]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Remark, ...] = ()
 
 
 class Format(Protocol):
@@ -105,6 +105,6 @@ class Format(Protocol):
         """Return the signs that ``files`` are of this format, in words; two or more make it sure."""
         ...
 
-    def read(self, files: Sequence[SourceFile]) -> Reading:
+    def read(self, files: Sequence[SourceFile]) -> Contents:
         """Read ``files``; no input raises an error."""
         ...

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from task_formats.decoding import moment
 from task_formats.fields import STATES, normalize
-from task_formats.record import Problem
+from task_formats.record import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ _FIELDS: Final = (
 _TIMES: Final = {"created", "updated", "closed", "due"}
 
 
-def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) -> Iterator[Problem]:
+def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) -> Iterator[Remark]:
     """Yield a problem for each field of ``tasks`` that ``back``, read from the files for them, does not have.
 
     A field that is blank loses nothing, whatever it comes back as, and neither does a status that says as much as the
@@ -34,17 +34,17 @@ def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) 
     for task in tasks:
         other = found.get(task.id)
         if other is None:
-            yield Problem(task.id, "The task cannot be written.")
+            yield Remark(task.id, "The task cannot be written.")
             continue
         for name in _FIELDS:
             value, held = getattr(task, name), getattr(other, name)
             if name == "status" and STATES.get(normalize(task.status)) == other.state:
                 continue
             if value and value != held and not (name in _TIMES and held and _instant(value) == _instant(held)):
-                yield Problem(task.id, f"{name}: {_short(value)} is written as {_short(held)}.")
+                yield Remark(task.id, f"{name}: {_short(value)} is written as {_short(held)}.")
         for name, value in task.rest.items():
             if value.strip() and other.rest.get(name) != value:
-                yield Problem(task.id, f"{name}: {_short(value)} has no field of its own.")
+                yield Remark(task.id, f"{name}: {_short(value)} has no field of its own.")
 
 
 def _instant(time: str) -> datetime | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from task_formats.decoding import as_text, json_of, unique_ids
 from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
-from task_formats.record import ForeignTask, Problem, Reading, SourceFile
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,14 +54,14 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the tasks of ``files``; those in a folder ``memory`` are counted, not read."""
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     tasks: list[ForeignTask] = []
     for file in files:
         for place, record in () if _is_memory(file) else _read_records(file, problems):
             if not isinstance(record, dict):
-                problems.append(Problem(place, f"{as_text(record)[:80]} is not a task."))
+                problems.append(Remark(place, f"{as_text(record)[:80]} is not a task."))
             elif task := _read_task(Fields(record, place, problems), place):
                 tasks.append(task)
     memory = [file.name for file in files if _is_memory(file)]
@@ -72,24 +72,24 @@ def read(files: Sequence[SourceFile]) -> Reading:
     unique, repeated = unique_ids(tasks)
     unknown = frozenset(task.status for task in unique if task.status and normalize(task.status) not in STATES)
     left_out = {"files in memory": len(memory)} if memory else {}
-    return Reading(unique, (*problems, *repeated), left_out, warnings, unknown)
+    return Contents(unique, (*problems, *repeated), left_out, warnings, unknown)
 
 
 def _is_memory(file: SourceFile) -> bool:
     return "memory" in file.name.split("/")[:-1]
 
 
-def _read_records(file: SourceFile, problems: list[Problem]) -> Iterator[tuple[str, object]]:
+def _read_records(file: SourceFile, problems: list[Remark]) -> Iterator[tuple[str, object]]:
     """Yield the places and the values of the tasks in ``file``."""
     value, wrong = json_of(file)
     problems += wrong
     records = value.get("tasks") if isinstance(value, dict) else value
     if isinstance(value, dict) and (others := value.keys() - {"tasks"}):
-        problems.append(Problem(file.name, f"{', '.join(sorted(others))[:80]}: not read, only tasks is."))
+        problems.append(Remark(file.name, f"{', '.join(sorted(others))[:80]}: not read, only tasks is."))
     if isinstance(records, list):
         yield from ((f"{file.name}[{number}]", record) for number, record in enumerate(records))
     elif not wrong:
-        problems.append(Problem(file.name, "There is no list of tasks."))
+        problems.append(Remark(file.name, "There is no list of tasks."))
 
 
 def _read_task(fields: Fields, place: str) -> ForeignTask | None:

@@ -8,7 +8,7 @@ from task_formats.decoding import as_text, json_of
 from task_formats.fields import STATES, Fields, normalize, one_line
 from task_formats.id_register import IdRegister
 from task_formats.objects import list_objects
-from task_formats.record import ForeignTask, Problem, Reading
+from task_formats.record import Contents, ForeignTask, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,12 +49,12 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return tuple(name for name, holds in found.items() if holds)
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the files; no input raises an error.
 
     The ids of a tag other than ``master`` begin with its name, also if it is the only one: they stay when others come.
     """
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     tasks: list[ForeignTask] = []
     about = 0
     ids = IdRegister(problems)
@@ -63,7 +63,7 @@ def read(files: Sequence[SourceFile]) -> Reading:
         problems += found
         tags, others = _split(value)
         if not (tags or found):
-            problems.append(Problem(file.name, "No tasks: a list called tasks is expected, alone or in each tag."))
+            problems.append(Remark(file.name, "No tasks: a list called tasks is expected, alone or in each tag."))
         for tag, items in tags:
             labels = (f"tag:{tag}",) if tag and (len(tags) > 1 or tag != _MAIN) else ()
             reader = _TagReader("" if tag in {"", _MAIN} else f"{tag}:", labels, ids, problems)
@@ -71,11 +71,11 @@ def read(files: Sequence[SourceFile]) -> Reading:
         named = [name for name in others if name.rpartition(".")[2] != "metadata"]
         about += len(others) - len(named)
         problems += (
-            Problem(file.name, f"{one_line(name)}: not read, because it is not a list of tasks.") for name in named
+            Remark(file.name, f"{one_line(name)}: not read, because it is not a list of tasks.") for name in named
         )
     unknown = {task.status for task in tasks if task.status and normalize(task.status) not in STATES}
     left_out = {"metadata of tags": about} if about else {}
-    return Reading(tuple(tasks), tuple(problems), left_out, unknown_statuses=frozenset(unknown))
+    return Contents(tuple(tasks), tuple(problems), left_out, unknown_statuses=frozenset(unknown))
 
 
 def _split(value: object) -> tuple[list[tuple[str, list[object]]], list[str]]:
@@ -96,7 +96,7 @@ def _split(value: object) -> tuple[list[tuple[str, list[object]]], list[str]]:
 class _TagReader:
     """Reads the tasks of one tag; their ids begin with ``start``."""
 
-    def __init__(self, start: str, labels: tuple[str, ...], ids: IdRegister, problems: list[Problem]) -> None:
+    def __init__(self, start: str, labels: tuple[str, ...], ids: IdRegister, problems: list[Remark]) -> None:
         self._start = start
         self._labels = labels
         self._ids = ids

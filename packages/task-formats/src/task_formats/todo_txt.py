@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 from task_formats.decoding import text_of
 from task_formats.fields import Fields, one_line
 from task_formats.id_register import IdRegister
-from task_formats.record import ForeignTask, Reading, SourceFile, Writing
+from task_formats.record import Contents, ForeignTask, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from task_formats.record import Priority, Problem
+    from task_formats.record import Priority, Remark
 
 __all__ = ["NAME", "find", "read", "signs", "write"]
 
@@ -51,7 +51,7 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return tuple(name for name, holds in found.items() if holds) if marked * 2 > len(lines) else ()
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the files; no input raises an error."""
     problems = [problem for file in files for problem in text_of(file)[1]]
     ids = IdRegister(problems)
@@ -61,10 +61,10 @@ def read(files: Sequence[SourceFile]) -> Reading:
         for number, line in enumerate(text_of(file)[0].split("\n"), 1)
         if line.strip()
     ]
-    return Reading(tuple(tasks), tuple(problems))
+    return Contents(tuple(tasks), tuple(problems))
 
 
-def _task(line: str, place: str, ids: IdRegister, problems: list[Problem]) -> ForeignTask:
+def _task(line: str, place: str, ids: IdRegister, problems: list[Remark]) -> ForeignTask:
     match = _LINE.fullmatch(line)
     done, ended, letter, created, text = match.groups() if match else (None, None, None, None, line)
     words = text.split()

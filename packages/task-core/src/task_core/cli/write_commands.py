@@ -260,15 +260,13 @@ class _Writing:
             if not mark or name not in fields or name in found:
                 expected = f"give FIELD=VALUE with one of these fields, each once: {', '.join(fields)}"
                 raise InvalidArguments([(name, expected)], nearest(name, fields))
-            kinds = self._kinds(action, name)
+            kinds = ("string", "null") if name in action.extra else self._kinds(action, name)
             is_cleared = not value and "null" in kinds
             found[name] = None if is_cleared else _parse_list(name, value) if "array" in kinds else value
         return found
 
     def _kinds(self, action: Action, field: str) -> Sequence[str]:
         """Return the types in the schema of a field."""
-        if field in action.extra:
-            return ("string", "null")
         properties = (self._server.input_schema(action.tool) or {})["properties"]
         schema = (properties[action.inside]["properties"] if action.inside else properties)[field]
         return [kind["type"] for kind in schema.get("anyOf", [schema])]

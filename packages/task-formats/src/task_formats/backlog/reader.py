@@ -11,7 +11,7 @@ from task_formats.backlog.front_matter import parse_mapping, split_front_matter
 from task_formats.backlog.sections import split_body
 from task_formats.decoding import text_of, unique_ids
 from task_formats.fields import STATES, Fields, normalize, one_line
-from task_formats.record import ForeignTask, Problem, Reading, SourceFile
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,13 +47,13 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the tasks of ``files``: one file each.
 
     The last status of the configuration is done. Tasks in ``completed`` are done and those in ``archive`` are done or
     cancelled, whatever their status; those in ``drafts`` are deferred.
     """
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     left_out: Counter[str] = Counter()
     unknown: set[str] = set()
     config = _read_config(files, problems)
@@ -67,14 +67,14 @@ def read(files: Sequence[SourceFile]) -> Reading:
             if task.status and task.state == "open" and _state_of(task.status, config.statuses) is None:
                 unknown.add(task.status)
     unique, repeated = unique_ids(tasks, str.casefold)
-    return Reading(_connect(unique), (*problems, *repeated), dict(left_out), unknown_statuses=frozenset(unknown))
+    return Contents(_connect(unique), (*problems, *repeated), dict(left_out), unknown_statuses=frozenset(unknown))
 
 
 def _markdown(files: Iterable[SourceFile]) -> Iterator[SourceFile]:
     return (file for file in files if file.name.rpartition("/")[2] not in (*CONFIGS, ROOT_CONFIG))
 
 
-def _read_config(files: Sequence[SourceFile], problems: list[Problem]) -> _Config:
+def _read_config(files: Sequence[SourceFile], problems: list[Remark]) -> _Config:
     by_name = {file.name.rpartition("/")[2]: file for file in reversed(files)}
     for name in (ROOT_CONFIG, *CONFIGS):
         if file := by_name.get(name):
@@ -82,7 +82,7 @@ def _read_config(files: Sequence[SourceFile], problems: list[Problem]) -> _Confi
             text, wrong = text_of(file)
             values = parse_mapping(text, remarks) or {}
             problems += wrong
-            problems += [Problem(f"{file.name}:{line}", words) for line, words in remarks]
+            problems += [Remark(f"{file.name}:{line}", words) for line, words in remarks]
             fields = Fields(values, file.name, problems)
             folder = fields.text("backlog_directory") or fields.text("backlogDirectory")
             root = folder.strip("/") if name == ROOT_CONFIG else file.name.rpartition("/")[0]
@@ -90,14 +90,14 @@ def _read_config(files: Sequence[SourceFile], problems: list[Problem]) -> _Confi
     return _Config()
 
 
-def _read_task(file: SourceFile, kind: str, statuses: tuple[str, ...], problems: list[Problem]) -> ForeignTask | None:
+def _read_task(file: SourceFile, kind: str, statuses: tuple[str, ...], problems: list[Remark]) -> ForeignTask | None:
     """Read one file; None, with a problem, if it is not a task."""
     text, wrong = text_of(file)
     problems += wrong
     remarks: list[tuple[int, str]] = []
     parts = split_front_matter(text, remarks)
     sections = split_body(parts.body, parts.body_line, remarks) if parts else None
-    problems += [Problem(f"{file.name}:{line}", words) for line, words in remarks]
+    problems += [Remark(f"{file.name}:{line}", words) for line, words in remarks]
     if parts is None or sections is None:
         return None
     fields = Fields({name: _flat(value) for name, value in parts.values.items()}, file.name, problems)

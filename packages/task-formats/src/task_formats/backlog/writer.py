@@ -13,7 +13,7 @@ from task_formats.backlog.reader import read
 from task_formats.backlog.sections import COMMENTS, DEFINITION_OF_DONE, Sections, compose_body
 from task_formats.decoding import moment
 from task_formats.fields import STATES, normalize, one_line
-from task_formats.record import Problem, SourceFile, Writing
+from task_formats.record import Remark, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def write(tasks: Sequence[ForeignTask]) -> Writing:
         files.append(SourceFile(name, f"---\n{dump_mapping(front)}---\n{compose_body(sections)}".encode()))
     files.insert(0, SourceFile("config.yml", _write_config(statuses, prefix).encode()))
     problems = [
-        Problem("", f"{name} ({count:,}): Backlog.md does not know this field, and drops it when it changes the task.")
+        Remark("", f"{name} ({count:,}): Backlog.md does not know this field, and drops it when it changes the task.")
         for name, count in sorted(own_keys.items())
     ]
     return Writing(tuple(files), (*problems, *find_differences(tasks, read(files).tasks)))

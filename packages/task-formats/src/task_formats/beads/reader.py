@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from task_formats.decoding import as_text, json_of, parse_json, text_of, unique_ids
 from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
-from task_formats.record import ForeignTask, Problem, Reading, SourceFile
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,12 +72,12 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the issues of ``files``: one on each line, or a JSON list of them.
 
     Tombstones, templates, memories and the records of agents are counted, not read.
     """
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     left_out: Counter[str] = Counter()
     unknown: set[str] = set()
     tasks: list[ForeignTask] = []
@@ -85,7 +85,7 @@ def read(files: Sequence[SourceFile]) -> Reading:
     for file in lists:
         for place, issue in _read_lines(file, problems):
             if not isinstance(issue, dict):
-                problems.append(Problem(place, f"{as_text(issue)[:80]} is not an issue."))
+                problems.append(Remark(place, f"{as_text(issue)[:80]} is not an issue."))
             elif kind := _find_machinery(issue):
                 left_out[kind] += 1
             elif task := _read_issue(Fields(issue, place, problems), place):
@@ -97,14 +97,14 @@ def read(files: Sequence[SourceFile]) -> Reading:
     if lists and len(lists) < len(files):
         name = lists[0].name
         warnings.append(f"{name} is an export of a database and may be older: `bd export -o {name}` writes it anew.")
-    return Reading(unique, (*problems, *repeated), dict(left_out), tuple(warnings), frozenset(unknown))
+    return Contents(unique, (*problems, *repeated), dict(left_out), tuple(warnings), frozenset(unknown))
 
 
 def _is_of_database(file: SourceFile) -> bool:
     return file.name.rpartition("/")[2] in ("metadata.json", "repo_state.json")
 
 
-def _read_lines(file: SourceFile, problems: list[Problem]) -> Iterator[tuple[str, object]]:
+def _read_lines(file: SourceFile, problems: list[Remark]) -> Iterator[tuple[str, object]]:
     """Yield the places and the values of a file: one JSON document, or one value on each line."""
     text, wrong = text_of(file)
     if text.lstrip().partition("\n")[0].rstrip() == "{" or text.lstrip().startswith("["):

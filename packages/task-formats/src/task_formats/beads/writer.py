@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from task_formats.beads.reader import DESIGN, LOWEST, read
 from task_formats.decoding import moment
 from task_formats.fields import STATES, join_items, normalize, split_criteria
-from task_formats.record import Problem, SourceFile, Writing
+from task_formats.record import Remark, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write(tasks: Sequence[ForeignTask]) -> Writing:
     file = SourceFile("", "".join(lines).encode("utf-8", "replace"))
     long = (task for task in tasks if len(task.title.encode("utf-8", "replace")) > _MAX_TITLE)
     problems = [
-        Problem(task.id, f"The title has more than {_MAX_TITLE} bytes; shorten it for bd import.") for task in long
+        Remark(task.id, f"The title has more than {_MAX_TITLE} bytes; shorten it for bd import.") for task in long
     ]
     return Writing((file,), (*problems, *find_differences(tasks, read([file]).tasks)))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from task_formats.decoding import text_of
 from task_formats.fields import one_line
 from task_formats.id_register import IdRegister
-from task_formats.record import ForeignTask, Problem, Reading
+from task_formats.record import Contents, ForeignTask, Remark
 from task_formats.todo_md.notation import (
     BOX,
     EMOJI,
@@ -56,14 +56,14 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return names if found["the name TODO.md"] else ()
 
 
-def read(files: Sequence[SourceFile]) -> Reading:
+def read(files: Sequence[SourceFile]) -> Contents:
     """Read the files; no input raises an error.
 
     In a file with boxes only these are tasks, and a box below another one is a subtask; in a file without any, each
     item at the margin is a task. Headings are labels, or states: what is under "Done" is done. The title of the file,
     which is its only heading of level 1, is neither. Headings that are in no task are counted.
     """
-    problems: list[Problem] = []
+    problems: list[Remark] = []
     tasks: list[ForeignTask] = []
     ids = IdRegister(problems)
     unused = 0
@@ -78,7 +78,7 @@ def read(files: Sequence[SourceFile]) -> Reading:
         unused += sum(one_line(heading) not in used for heading in reader.headings)
     unknown = {task.status for task in tasks if task.status and find_state(task.status) is None}
     left_out = {"headings": unused} if unused else {}
-    return Reading(tuple(tasks), tuple(problems), left_out, unknown_statuses=frozenset(unknown))
+    return Contents(tuple(tasks), tuple(problems), left_out, unknown_statuses=frozenset(unknown))
 
 
 @dataclass
@@ -147,15 +147,15 @@ class _ListReader:
             else:
                 self._keep(line, place, is_fenced=is_fenced, is_item=not is_fenced and bool(ITEM.fullmatch(line)))
 
-    def describe_others(self) -> list[Problem]:
+    def describe_others(self) -> list[Remark]:
         """Return the problems with what is not a task."""
-        problems: list[Problem] = []
+        problems: list[Remark] = []
         for place, first, *more in self._others:
             count = f" (and {len(more)} more lines)" if len(more) > 1 else " (and 1 more line)" * len(more)
-            problems.append(Problem(place, f"Not a task: {one_line(first)[:80]}{count}"))
+            problems.append(Remark(place, f"Not a task: {one_line(first)[:80]}{count}"))
         if self._open_fence <= len(self._lines):
             text = "This code fence is never closed, so everything below it is read as code."
-            problems.append(Problem(f"{self._name}:{self._open_fence}", text))
+            problems.append(Remark(f"{self._name}:{self._open_fence}", text))
         return problems
 
     def _add(self, item: re.Match[str], place: str) -> None:

@@ -13,7 +13,7 @@ from task_core.moving import Arrival, Home, Mover
 from task_core.text import shorten
 from task_formats.arranging import arrange
 from task_formats.leftover import describe_rest, find_rest
-from task_formats.record import ForeignTask, Reading, State
+from task_formats.record import Contents, ForeignTask, State
 
 __all__ = ["ForeignList", "NoPlace", "Plan", "make_plan", "name_origin"]
 
@@ -44,7 +44,7 @@ class ForeignList:
     """the name of the format"""
     title: str
     """the tool that has it"""
-    reading: Reading
+    reading: Contents
     mapping: Mapping[str, State]
     """states for statuses, in lower case, that the user gives"""
 

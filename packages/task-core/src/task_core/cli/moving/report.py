@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from task_core.cli.moving.plan import ForeignList, Plan
 from task_core.moving import Home
 from task_core.text import escape_invisible, pluralize, shorten
-from task_formats.record import Problem
+from task_formats.record import Remark
 
 __all__ = ["as_json", "describe_plan", "describe_problems"]
 
@@ -36,13 +36,13 @@ def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[s
     if reading.left_out:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in reading.left_out.items())
         yield f"Left out, because they are not work: {counts}"
-    yield from describe_problems("To know", [Problem("", text) for text in plan.notes])
+    yield from describe_problems("To know", [Remark("", text) for text in plan.notes])
     yield from describe_problems("Not read, or not as it stands", reading.problems)
     if plan.present:
         yield f"{pluralize(len(plan.present), 'task')} here already, which {_stay(len(plan.present))} as they are."
 
 
-def describe_problems(heading: str, problems: Sequence[Problem]) -> Iterator[str]:
+def describe_problems(heading: str, problems: Sequence[Remark]) -> Iterator[str]:
     """Yield the first problems and the number of the others, or nothing if there are none."""
     if problems:
         yield f"{heading}: {len(problems):,}"
