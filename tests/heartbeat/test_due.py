@@ -155,7 +155,8 @@ async def test_each_occurrence_is_one_change_of_the_history_and_ends_its_claim(s
 
 
 @pytest.mark.requirement("HB-10", "HB-12")
-def test_what_is_not_due_is_not_in_the_file_and_nobody_removed_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_what_is_not_due_is_not_in_the_file_and_nobody_removed_it(tmp_path: Path, *, is_restarted: bool) -> None:
     board = mirrored(tmp_path, COOL)
     process = board.process()
     board.call(process, scheduled("wild-coral", due=later(1), every="1d"))
@@ -165,17 +166,28 @@ def test_what_is_not_due_is_not_in_the_file_and_nobody_removed_it(tmp_path: Path
     assert board.text == section(entry(COOL))
     board.now += DAY
     assert not process.is_current()
+    process = board.process() if is_restarted else process
     board.call(process)
     coral = board.tasks["wild-coral"]
     assert board.text == section(entry(COOL), entry(coral)) or board.text == section(entry(coral), entry(COOL))
     assert f"- [Pending] wild-coral (every 1d, due {later(1)}): look at the inbox" in board.text
-    assert board.warnings.take() == []
+    board.call(process, make_task("old-star", "x"))
     board.now -= 2 * DAY
     board.call(process)
     board.call(board.process())
-    assert board.text == section(entry(COOL))
+    assert board.text == section(entry(COOL), entry(board.tasks["old-star"]))
     assert board.warnings.take() == []
     process.close()
+
+
+@pytest.mark.requirement("HB-12")
+def test_the_entry_of_a_due_task_that_was_deleted_from_the_store_is_dropped(tmp_path: Path) -> None:
+    board = mirrored(tmp_path, COOL)
+    board.call(board.process(), scheduled("wild-coral", due=later(-1)))
+    assert "wild-coral" in board.text
+    board.remove("wild-coral")
+    assert board.call(board.process()) == []
+    assert board.text == section(entry(COOL))
 
 
 @pytest.mark.requirement("HB-12")
