@@ -1,8 +1,8 @@
 """Finish rates of agents that are interrupted, on many kinds of lists: ``hatch run finish [FOLDER] [--write]``.
 
-FOLDER is where npm has installed the servers of other projects (see ``benchmarks.peers``); one that is not there is shown
-as not tested. ``--write`` keeps the counts in ``finish.json`` and draws the page and its chart from them; ``--draw`` only
-draws. ``--quick`` runs two lists with few units. ``--model URL`` lets a real model work instead of the script.
+FOLDER is where npm has installed the servers of other projects (see ``benchmarks.peers``); one that is not there is
+shown as not tested. ``--write`` keeps the counts in ``finish.json`` and draws the page and its chart from them;
+``--draw`` only draws. ``--quick`` runs two lists with few units. ``--model URL`` lets a real model work instead of the script.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,12 +77,7 @@ def run_all(
 
     A model plays the agents if there is one, else the script.
     """
-
-    def played(agent: Agent, tools: list[dict[str, Any]]) -> ModelAgent:
-        assert model
-        return ModelAgent(agent.number, agent.team, agent.adapter, agent.plan, model=model, tools=tools)
-
-    make_agent: MakeAgent | None = played if model else None
+    make_agent: MakeAgent | None = partial(_play, model) if model else None
 
     def one(condition: Condition, size: int) -> Outcome:
         foreign = condition.server if condition.group == "other" else None
@@ -98,6 +94,10 @@ def run_all(
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return [*pool.map(lambda pair: one(*pair), [(it, size) for it in conditions for size in teams])]
+
+
+def _play(model: Model, agent: Agent, tools: list[dict[str, Any]]) -> ModelAgent:
+    return ModelAgent(agent.number, agent.team, agent.adapter, agent.plan, model=model, tools=tools)
 
 
 if __name__ == "__main__":

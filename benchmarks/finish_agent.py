@@ -1,4 +1,4 @@
-"""The script that plays an agent: it knows its prompt, what tools answer, and what its memory has not pushed out yet."""
+"""The script that plays an agent: it knows its prompt, the answers of tools, and what its memory still holds."""
 
 import json
 import re
@@ -69,16 +69,19 @@ class Agent:
 
     def session(self) -> Steps:
         """Yield the calls of one session until the agent finds nothing left to do."""
-        if self.adapter is None:
+        adapter = self.adapter
+        if adapter is None:
             yield from self._work_from_memory()
             return None
-        task = (yield from self._resume(self.adapter)) if self.adapter.brief else None
-        while task := task or (yield from self._take(self.adapter)):
+        task = (yield from self._resume(adapter)) if adapter.brief else None
+        while task := task or (yield from self._take(adapter)):
             self.memory.add(f"doing {task.id}")
-            if (yield from self._change(task, is_start=True)):
+            if (yield from self._change(adapter, task, is_start=True)):
                 yield from self._work(unit_of(task.text))
-                if not (yield from self._change(task)) and (yield from self._change(task, is_start=True)):
-                    yield from self._change(task)
+                if not (yield from self._change(adapter, task)) and (
+                    yield from self._change(adapter, task, is_start=True)
+                ):
+                    yield from self._change(adapter, task)
             task = None
         return None
 
@@ -107,14 +110,13 @@ class Agent:
                 yield from self._work(unit)
         return None
 
-    def _change(self, task: Task, *, is_start: bool = False) -> Generator[Call, Answer, bool]:
+    def _change(self, adapter: Adapter, task: Task, *, is_start: bool = False) -> Generator[Call, Answer, bool]:
         """Start or finish a task; return whether the list accepted that."""
-        assert self.adapter
         listing = ""
-        if self.adapter.rereads:
-            listing = (yield self.adapter.list).text
+        if adapter.rereads:
+            listing = (yield adapter.list).text
             self.memory.add(listing)
-        for call in (self.adapter.start if is_start else self.adapter.finish)(task.id, listing):
+        for call in (adapter.start if is_start else adapter.finish)(task.id, listing):
             answer = yield call
             if answer.is_error:
                 return False
@@ -172,18 +174,24 @@ class Agent:
                     return None
                 yield Call(WAIT)
                 continue
-            if wanted or adapter.checks_needs or needs_of(task.text) <= self.memory.done():
+            if wanted or (task := (yield from self._check(adapter, task))):
                 return task
-            tasks = yield from self._list(adapter)
-            if not needs_of(task.text) & tasks.keys():
-                return task
-            yield Call(adapter.release, {"id": task.id})
-            for other in tasks.values():
-                if not other.is_started and not needs_of(other.text) & tasks.keys():
-                    answer = yield Call(adapter.claim, {"id": other.id})
-                    if not answer.is_error:
-                        return other
             yield Call(WAIT)
+
+    def _check(self, adapter: Adapter, task: Task) -> Steps:
+        """Return the claimed task if what it needs is done; else release it, and return another that can be started."""
+        if adapter.checks_needs or needs_of(task.text) <= self.memory.done():
+            return task
+        tasks = yield from self._list(adapter)
+        if not needs_of(task.text) & tasks.keys():
+            return task
+        yield Call(adapter.release, {"id": task.id})
+        for other in tasks.values():
+            if not other.is_started and not needs_of(other.text) & tasks.keys():
+                answer = yield Call(adapter.claim, {"id": other.id})
+                if not answer.is_error:
+                    return other
+        return None
 
 
 def _claimed(answer: str) -> Task | None:

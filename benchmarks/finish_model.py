@@ -19,9 +19,9 @@ _SECONDS: Final = 600
 """The longest wait for one reply."""
 
 _PROMPT: Final = (
-    "You are agent {number} of {team}. All of you work through the units U01, U02 and so on, which {source} has. Do each unit "
-    "once, after those that it needs: call work until it says that the unit is done, and keep the list up to date. You "
-    "may have begun already. When no unit is left, answer without a call of a tool."
+    "You are agent {number} of {team}. All of you work through the units U01, U02 and so on, which {source} has. "
+    "Do each unit once, after those that it needs: call work until it says that the unit is done, and keep the list "
+    "up to date. You may have begun already. When no unit is left, answer without a call of a tool."
 )
 
 _WORK_TOOL: Final[Json] = {
@@ -44,7 +44,7 @@ class Model:
         body = {"model": self.name, "messages": messages, "tools": tools}
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         address = f"{self.url.rstrip('/')}/chat/completions"
-        request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 - the user's own address
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 - the user's own
         with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
             message: Json = json.load(response)["choices"][0]["message"]
         return message

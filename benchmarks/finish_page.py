@@ -1,17 +1,19 @@
 """The page of the finish rates, its tables and its chart."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks.finish_agent import MEMORY
-from benchmarks.finish_run import HAZARD, TURNS, Outcome
+from benchmarks.finish_run import Outcome
 from tests.docs.figures import Panel, draw_panels
 
 __all__ = ["PAGE", "render_table", "write_page"]
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "finish-rates.md"
+
+_BLOCK: Final = re.compile(r"(<!-- from the run: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 _HEAD: Final = (
     *("list", "done", "lost", "done twice", "of them unreported", "too early", "claimed, not done", "turns"),
@@ -39,28 +41,19 @@ def _row(one: Outcome) -> tuple[str, ...]:
 
 
 def write_page(outcomes: Sequence[Outcome], page: Path = PAGE) -> None:
-    """Write the page and, beside it, its chart."""
+    """Put the counts into their places on the page, and draw its chart beside it."""
     tested = [one for one in outcomes if not one.why_not]
-    shown = [one for one in tested if one.team == _CHART_TEAM]
-    chart = page.with_suffix(".svg")
-    chart.write_text(_chart(shown), "utf-8")
-    tables = [
+    page.with_suffix(".svg").write_text(_chart([one for one in tested if one.team == _CHART_TEAM]), "utf-8")
+    parts = {"tables": _tables(outcomes), "brief": _brief(tested), "losses": _losses(tested)}
+    text = _BLOCK.sub(lambda found: f"{found[1]}\n{parts[found[2]]}\n\n{found[3]}", page.read_text("utf-8"))
+    page.write_text(text, "utf-8")
+
+
+def _tables(outcomes: Sequence[Outcome]) -> str:
+    return "\n\n".join(
         f"### {'One agent' if size == 1 else f'{size} agents'}\n\n"
         + render_table([one for one in outcomes if one.team == size])
         for size in sorted({one.team for one in outcomes})
-    ]
-    page.write_text(
-        _TEXT.format(
-            memory=MEMORY,
-            turns=TURNS,
-            hazard=sum(HAZARD.values()),
-            chart=chart.name,
-            tables="\n\n".join(tables),
-            brief=_brief(tested),
-            losses=_losses(tested),
-            units=max(one.units for one in tested),
-        ),
-        "utf-8",
     )
 
 
@@ -110,59 +103,3 @@ def _losses(outcomes: Sequence[Outcome]) -> str:
                     names = ", ".join(it.condition for it in least)
                     lines.append(f"- {one.condition}, team of {size}: {names} read less and repeated no more.")
     return "\n".join(lines) or "- None in this run."
-
-
-_TEXT: Final = """# Finish rates
-
-Agents that are cut off, cleared and killed work through {units} units, alone and in teams, with each kind of list. This page was
-written by `python3 hatchw run finish peers --write`, all of it in one run.
-
-![Units done again, units lost, and kilobytes read, by list]({chart})
-
-## The method
-
-- A unit is a line in a file that only the benchmark writes, so the truth is known. A unit needs up to two earlier ones, and takes 1 to 8 turns.
-- One script plays every agent. It remembers {memory:,} bytes, and what it reads pushes out what it read first. It knows only its prompt and what tools
-  answer; for each list an adapter has the calls that list, start, finish and claim. No model is involved.
-- All agents of a team act in turns: all send their calls, then all read their answers. After {turns} turns per unit, for all
-  agents together and without those in which they wait, the run ends.
-- In each turn an agent is interrupted with a chance of {hazard:.1%}, in one of three ways, equally often. *Cut off*: the client is closed while a call
-  is under way; the agent goes on with its memory. *Cleared*: its memory is lost, the server stays. *Killed*: `kill -9` of the server, and the
-  memory is lost. The seed decides when; the same seed gives the same interruptions for all lists for as long as their agents take as many turns.
-- *No list*: each agent works through a fixed share of the plan, which it reads again in each session. *TODO.md*: each edit reads the whole file, then replaces it.
-  Our servers run with their usual tools, and with `TASK_EXTRA_TOOLS=all` ("extras"), where agents begin with `brief` and use claims.
-- Without claims nobody knows whether a task in progress still has an agent. An agent alone takes it up again; one in a team waits for six turns and
-  then takes it.
-
-## The counts
-
-*Done twice* counts each repetition. *Unreported* are those whose agent was interrupted after the work and before its report, which no list can
-prevent. *Too early* are units done before one that they need. *Claimed, not done* are units that the list shows as done and that nobody did. *Read*
-counts the answers of the list, or the plan. *Tools* are the bytes of the descriptions of the tools, which a client gives to the model in addition. The
-columns *before the first change* say what a session reads, in bytes and calls, before its first claim, start, finish or work.
-
-{tables}
-
-## One call is enough to go on
-
-{brief}
-
-## Where we lose
-
-Another list without a lost unit read less, and repeated no more units, than these of ours:
-
-{losses}
-
-One run has few interruptions, so differences of one or two units between lists mean little. Repeat it with other seeds.
-
-## Repeat it
-
-```sh
-npm install --prefix peers task-master-ai@0.43.1 backlog.md@1.52.0 @kazuph/mcp-taskmanager@1.1.1 @modelcontextprotocol/server-memory@2026.8.31
-python3 hatchw run finish peers --seed 1
-python3 hatchw run finish --quick
-```
-
-With `--model URL` a real model works instead of the script: URL is the base of an OpenAI-compatible API (`http://127.0.0.1:8080/v1`), `--model-name` is what it
-calls the model, and `OPENAI_API_KEY` is sent if it is set. The model works alone, gets the tools of the list and `work`, and is cleared at random.
-"""

@@ -1,156 +1,31 @@
 """One run of the finish rates: a team of agents on one list, their interruptions, and the truth about their work.
 
-The agents take turns together: all send their calls, then all read their answers, so that the calls of a team are really
-under way at the same time. A seed decides who is interrupted in which turn.
+The agents take turns together: all send their calls, then all read their answers, so that the calls of a team are
+really under way at the same time. A seed decides who is interrupted in which turn.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from subprocess import TimeoutExpired
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import Final
 
 from benchmarks.finish_agent import WAIT, WORK, Agent, Answer, Memory, Steps
-from benchmarks.finish_lists import Adapter, Call, Condition, unit_of
-from benchmarks.peers import ForeignClient, open_peer
+from benchmarks.finish_channels import Channel, FileChannel, Json, Plan, ServerChannel, fill_list, find_open_units
+from benchmarks.finish_lists import Call, Condition
+from benchmarks.peers import open_peer
 from benchmarks.wire import CallFailed
 
-__all__ = ["HAZARD", "TURNS", "MakeAgent", "Outcome", "Plan", "run"]
+__all__ = ["HAZARD", "TURNS", "MakeAgent", "Outcome", "run"]
 
 HAZARD: Final = {"cut off": 0.006, "cleared": 0.006, "killed": 0.006}
 """Chance of each interruption in a turn of an agent."""
 
 TURNS: Final = 25
 """Turns per unit after which a run ends, of all agents together."""
-
-_WINDOW: Final = 12
-"""Units before a unit among which are those that it needs."""
-
-_PARTS: Final = (1, 1, 2, 3, 8)
-"""Turns that the work on a unit can take."""
-
-_END_SECONDS: Final = 30.0
-
-
-class Plan:
-    """Units with what they need and how long they take, for a seed."""
-
-    def __init__(self, count: int, seed: int) -> None:
-        random = Random(f"plan {seed}")
-        self.needs = dict[str, set[str]]()
-        self.parts = dict[str, int]()
-        for number in range(1, count + 1):
-            earlier = [f"U{one:02}" for one in range(max(1, number - _WINDOW), number)]
-            self.needs[f"U{number:02}"] = {*random.sample(earlier, min(len(earlier), random.randrange(3)))}
-            self.parts[f"U{number:02}"] = random.choice(_PARTS)
-
-    def text(self, unit: str) -> str:
-        """Return the unit as a task."""
-        needed = f" (needs {', '.join(sorted(self.needs[unit]))})" if self.needs[unit] else ""
-        return f"{unit}: write section {int(unit[1:])} of the handbook{needed}"
-
-    def __str__(self) -> str:
-        return "\n".join(map(self.text, self.needs))
-
-
-Json = dict[str, Any]
-
-
-class Channel(Protocol):
-    """The connection of one agent to its list."""
-
-    def tools(self) -> list[Json]:
-        """Return the tools, as ``tools/list`` answers."""
-        ...
-
-    def post(self, call: Call) -> None:
-        """Send a call."""
-
-    def answer(self) -> Answer:
-        """Return the answer to the call that was sent last."""
-        ...
-
-    def close(self) -> None:
-        """End as a client does that is closed."""
-
-    def kill(self) -> None:
-        """End as a process does that is killed."""
-
-
-class _File:
-    """A TODO.md, which its agents read and replace whole."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "TODO.md"
-        self._call = Call("")
-
-    def tools(self) -> list[Json]:
-        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-        return [
-            {"name": "read_file", "description": "Read TODO.md.", "inputSchema": {"type": "object", "properties": {}}},
-            {"name": "write_file", "description": "Replace TODO.md.", "inputSchema": text},
-        ]
-
-    def post(self, call: Call) -> None:
-        self._call = call
-
-    def answer(self) -> Answer:
-        call, self._call = self._call, Call("")
-        if call.tool == "append_line":
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{call.arguments['text']}\n")
-        elif call.tool == "write_file":
-            self._path.write_text(call.arguments["text"], "utf-8")
-        elif call.tool == "read_file":
-            return Answer(self._path.read_text("utf-8"))
-        return Answer("Written.")
-
-    def close(self) -> None:
-        self.answer()  # the call that was sent is carried out
-
-    def kill(self) -> None:
-        self._call = Call("")
-
-
-class _Process:
-    """A server process."""
-
-    def __init__(self, client: ForeignClient, folder: Path) -> None:
-        self._client, self._folder = client.__enter__(), folder
-        self._line = b""
-
-    def tools(self) -> list[Json]:
-        tools: list[Json] = json.loads(self._client.exchange(self._client.line("tools/list")))["result"]["tools"]
-        return tools
-
-    def post(self, call: Call) -> None:
-        arguments = json.loads(json.dumps(call.arguments).replace("{folder}", str(self._folder)))
-        self._line = self._client.tool_line(call.tool, **arguments)
-        self._client.write(self._line)
-
-    def answer(self) -> Answer:
-        found = json.loads(self._client.answer_to(self._line))
-        result = found.get("result") or {"isError": True, "content": [{"type": "text", "text": str(found)}]}
-        text = "\n".join(part.get("text", "") for part in result["content"])
-        return Answer(text, bool(result.get("isError")))
-
-    def close(self) -> None:
-        self._client.close_input()
-        with suppress(TimeoutExpired):
-            self._client.exit_code(_END_SECONDS)
-        self.kill()
-
-    def kill(self) -> None:
-        self._client.process.kill()
-        self._client.process.wait()
-        with suppress(BrokenPipeError):
-            self._client.close_input()
-        self._client.close_output()
 
 
 @dataclass
@@ -193,6 +68,7 @@ class _Worker:
     channel: Channel | None
     steps: Steps = field(init=False)
     call: Call | None = None
+    """The next call of the agent, until it has nothing left to do."""
     read: int = 0
     calls: int = 0
     has_begun: bool = False
@@ -213,7 +89,7 @@ class _Team:
     ) -> None:
         size = len(agents)
         self._plan, self._work, self._open = plan, work, open_channel
-        self._random = Random(f"team {seed} {size}")
+        self._random = Random(f"team {seed} {size}")  # noqa: S311 - not a secret
         self.outcome = Outcome(condition.name, condition.group, size, units=len(plan.needs))
         self._reported = set[str]()
         self._unreported = set[str]()
@@ -227,9 +103,9 @@ class _Team:
             if not active or self.outcome.turns >= limit:
                 break
             self._random.shuffle(active)
-            fates = [self._send(worker) for worker in active]
-            for worker, fate in zip(active, fates, strict=True):
-                self._receive(worker, fate)
+            turn = [(worker, worker.call, self._send(worker, worker.call)) for worker in active if worker.call]
+            for worker, call, fate in turn:
+                self._receive(worker, call, fate)
             active = [worker for worker in active if worker.call]
         for worker in self._workers:
             if worker.channel:
@@ -260,21 +136,20 @@ class _Team:
             self.outcome.read += worker.read
         worker.call = next(worker.steps, None)
 
-    def _send(self, worker: _Worker) -> str:
-        """Send the agent's call, and return what happens to the agent meanwhile, if anything does."""
-        assert worker.call
-        self.outcome.turns += worker.call.tool != WAIT
+    def _send(self, worker: _Worker, call: Call) -> str:
+        """Send the agent's call, and return the interruption of the agent meanwhile, if there is one."""
+        self.outcome.turns += call.tool != WAIT
         chance, fate = self._random.random(), ""
         for kind, share in HAZARD.items():
             if 0 <= chance < share:
                 fate = kind
             chance -= share
-        if worker.call.tool == WAIT:
+        if call.tool == WAIT:
             return ""
-        if worker.call.tool == WORK:
+        if call.tool == WORK:
             self._note_first(worker)
-        if worker.call.tool != WORK and worker.channel:
-            worker.channel.post(worker.call)
+        if call.tool != WORK and worker.channel:
+            worker.channel.post(call)
         return fate
 
     def _note_first(self, worker: _Worker) -> None:
@@ -282,12 +157,11 @@ class _Team:
             worker.has_begun = True
             self.outcome.first.append((worker.read, worker.calls))
 
-    def _receive(self, worker: _Worker, fate: str) -> None:
-        assert worker.call
+    def _receive(self, worker: _Worker, call: Call, fate: str) -> None:
         if fate in {"cut off", "killed"}:
             self._interrupt(worker, fate)
         else:
-            answer = self._answer(worker, worker.call)
+            answer = self._answer(worker, call)
             if fate:
                 self._interrupt(worker, fate)
                 return
@@ -297,11 +171,10 @@ class _Team:
                 worker.call = None
 
     def _answer(self, worker: _Worker, call: Call) -> Answer:
-        if call.tool == WAIT:
-            return Answer("")
         if call.tool == WORK:
             return Answer(self._do(worker, call.arguments["unit"]))
-        assert worker.channel
+        if call.tool == WAIT or not worker.channel:
+            return Answer("")
         try:
             answer = worker.channel.answer()
         except CallFailed:  # a server of another project ended by itself
@@ -322,10 +195,12 @@ class _Team:
     @staticmethod
     def _only_reads(worker: _Worker, call: Call) -> bool:
         adapter = worker.agent.adapter
-        return bool(adapter) and call.tool in {adapter.list.tool, adapter.brief}
+        return adapter is not None and call.tool in {adapter.list.tool, adapter.brief}
 
     def _do(self, worker: _Worker, unit: str) -> str:
         """Do one part of a unit, and after the last add its line to the file."""
+        if unit not in self._plan.parts:  # a model can ask for anything
+            return "There is no such unit."
         worker.parts[unit] += 1
         if worker.parts[unit] < self._plan.parts[unit]:
             return f"{unit} is not finished: call work again"
@@ -364,12 +239,12 @@ def run(
 
         def open_channel(*, is_new: bool = False) -> Channel | None:
             if condition.server:
-                return _Process(open_peer(condition.server, programs, folder, is_new=is_new), folder)
-            return _File(folder) if condition.adapter else None
+                return ServerChannel(open_peer(condition.server, programs, folder, is_new=is_new), folder)
+            return FileChannel(folder) if condition.adapter else None
 
         first = open_channel(is_new=True)
         if condition.adapter and first:
-            _fill(condition.adapter, first, plan)
+            fill_list(condition.adapter, first, plan)
         tools = first.tools() if first else []
         if first:
             first.close()
@@ -379,35 +254,4 @@ def run(
         team = _Team(agents, condition, plan, seed, work, open_channel)
         team.run()
         team.outcome.tools = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode()) if tools else 0
-        return team.count(_open_units(condition.adapter, open_channel()))
-
-
-def _fill(adapter: Adapter, channel: Channel, plan: Plan) -> None:
-    """Add all units to the list, so that the server's own order is that of the plan."""
-    units = list(enumerate(plan.needs, 1))
-    for number, unit in reversed(units) if adapter.is_newest_first else units:
-        answer = _ask(
-            channel, adapter.create(number, plan.text(unit), sorted(int(one[1:]) for one in plan.needs[unit]))
-        )
-        if answer.is_error:
-            raise CallFailed(answer.text)
-
-
-def _open_units(adapter: Adapter | None, channel: Channel | None) -> set[str] | None:
-    """Return the units that the list shows as open, or None if it does not show all."""
-    if not adapter or not channel:
-        return None
-    found, call = set[str](), adapter.list
-    while not adapter.shows_next_only:
-        text = _ask(channel, call).text
-        found |= {unit_of(task.text) for task in adapter.parse(text) if not task.is_done}
-        if not (more := adapter.more(text)):
-            break
-        call = Call(call.tool, {**adapter.list.arguments, **more})
-    channel.close()
-    return None if adapter.shows_next_only else found
-
-
-def _ask(channel: Channel, call: Call) -> Answer:
-    channel.post(call)
-    return channel.answer()
+        return team.count(find_open_units(condition.adapter, open_channel()))

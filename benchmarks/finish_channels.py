@@ -1,0 +1,182 @@
+"""Connections of agents to their lists, a server process or a TODO.md, and the plan of units that fills a list."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from subprocess import TimeoutExpired
+from typing import Any, Final, Protocol
+
+from typing_extensions import override
+
+from benchmarks.finish_agent import Answer
+from benchmarks.finish_lists import Adapter, Call, unit_of
+from benchmarks.peers import ForeignClient
+from benchmarks.wire import CallFailed
+
+__all__ = ["Channel", "FileChannel", "Json", "Plan", "ServerChannel", "fill_list", "find_open_units"]
+
+_WINDOW: Final = 12
+"""Units before a unit among which are those that it needs."""
+
+_PARTS: Final = (1, 1, 2, 3, 8)
+"""Turns that the work on a unit can take."""
+
+_END_SECONDS: Final = 30.0
+"""Seconds that a server gets to end by itself when its client is closed."""
+
+Json = dict[str, Any]
+
+
+class Channel(Protocol):
+    """The connection of one agent to its list."""
+
+    def tools(self) -> list[Json]:
+        """Return the tools, as ``tools/list`` answers."""
+        ...
+
+    def post(self, call: Call) -> None:
+        """Send a call."""
+
+    def answer(self) -> Answer:
+        """Return the answer to the call that was sent last."""
+        ...
+
+    def close(self) -> None:
+        """End as a client does that is closed."""
+
+    def kill(self) -> None:
+        """End as a process does that is killed."""
+
+
+class FileChannel(Channel):
+    """A TODO.md, which its agents read and replace whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "TODO.md"
+        self._call = Call("")
+
+    @override
+    def tools(self) -> list[Json]:
+        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        return [
+            {"name": "read_file", "description": "Read TODO.md.", "inputSchema": {"type": "object", "properties": {}}},
+            {"name": "write_file", "description": "Replace TODO.md.", "inputSchema": text},
+        ]
+
+    @override
+    def post(self, call: Call) -> None:
+        self._call = call
+
+    @override
+    def answer(self) -> Answer:
+        call, self._call = self._call, Call("")
+        if call.tool == "append_line":
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{call.arguments['text']}\n")
+        elif call.tool == "write_file":
+            self._path.write_text(call.arguments["text"], "utf-8")
+        elif call.tool == "read_file":
+            return Answer(self._path.read_text("utf-8"))
+        return Answer("Written.")
+
+    @override
+    def close(self) -> None:
+        self.answer()  # the call that was sent is carried out
+
+    @override
+    def kill(self) -> None:
+        self._call = Call("")
+
+
+class ServerChannel(Channel):
+    """A server process."""
+
+    def __init__(self, client: ForeignClient, folder: Path) -> None:
+        self._client, self._folder = client.__enter__(), folder
+        self._line = b""
+
+    @override
+    def tools(self) -> list[Json]:
+        tools: list[Json] = json.loads(self._client.exchange(self._client.line("tools/list")))["result"]["tools"]
+        return tools
+
+    @override
+    def post(self, call: Call) -> None:
+        arguments = json.loads(json.dumps(call.arguments).replace("{folder}", str(self._folder)))
+        self._line = self._client.tool_line(call.tool, **arguments)
+        self._client.write(self._line)
+
+    @override
+    def answer(self) -> Answer:
+        found = json.loads(self._client.answer_to(self._line))
+        result = found.get("result") or {"isError": True, "content": [{"type": "text", "text": str(found)}]}
+        text = "\n".join(part.get("text", "") for part in result["content"])
+        return Answer(text, bool(result.get("isError")))
+
+    @override
+    def close(self) -> None:
+        self._client.close_input()
+        with suppress(TimeoutExpired):
+            self._client.exit_code(_END_SECONDS)
+        self.kill()
+
+    @override
+    def kill(self) -> None:
+        self._client.process.kill()
+        self._client.process.wait()
+        with suppress(BrokenPipeError):
+            self._client.close_input()
+        self._client.close_output()
+
+
+class Plan:
+    """Units with what they need and how long they take, for a seed."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        random = Random(f"plan {seed}")  # noqa: S311 - not a secret
+        self.needs = dict[str, set[str]]()
+        self.parts = dict[str, int]()
+        for number in range(1, count + 1):
+            earlier = [f"U{one:02}" for one in range(max(1, number - _WINDOW), number)]
+            self.needs[f"U{number:02}"] = {*random.sample(earlier, min(len(earlier), random.randrange(3)))}
+            self.parts[f"U{number:02}"] = random.choice(_PARTS)
+
+    def text(self, unit: str) -> str:
+        """Return the unit as a task."""
+        needed = f" (needs {', '.join(sorted(self.needs[unit]))})" if self.needs[unit] else ""
+        return f"{unit}: write section {int(unit[1:])} of the handbook{needed}"
+
+    def __str__(self) -> str:
+        return "\n".join(map(self.text, self.needs))
+
+
+def fill_list(adapter: Adapter, channel: Channel, plan: Plan) -> None:
+    """Add all units to the list, so that the server's own order is that of the plan."""
+    units = list(enumerate(plan.needs, 1))
+    for number, unit in reversed(units) if adapter.is_newest_first else units:
+        answer = _ask(
+            channel, adapter.create(number, plan.text(unit), sorted(int(one[1:]) for one in plan.needs[unit]))
+        )
+        if answer.is_error:
+            raise CallFailed(answer.text)
+
+
+def find_open_units(adapter: Adapter | None, channel: Channel | None) -> set[str] | None:
+    """Return the units that the list shows as open, or None if it does not show all."""
+    if not adapter or not channel:
+        return None
+    found, call = set[str](), adapter.list
+    while not adapter.shows_next_only:
+        text = _ask(channel, call).text
+        found |= {unit_of(task.text) for task in adapter.parse(text) if not task.is_done}
+        if not (more := adapter.more(text)):
+            break
+        call = Call(call.tool, {**adapter.list.arguments, **more})
+    channel.close()
+    return None if adapter.shows_next_only else found
+
+
+def _ask(channel: Channel, call: Call) -> Answer:
+    channel.post(call)
+    return channel.answer()
