@@ -2,7 +2,8 @@
 
 FOLDER is where npm has installed the servers of other projects (see ``benchmarks.peers``); one that is not there is
 shown as not tested. ``--write`` keeps the counts in ``finish.json`` and draws the page and its chart from them;
-``--draw`` only draws. ``--quick`` runs two lists with few units. ``--model URL`` lets a real model work instead of the script.
+``--draw`` only draws. ``--quick`` runs two lists with few units. ``--model URL`` lets a real model work instead of the
+script.
 """
 
 import argparse

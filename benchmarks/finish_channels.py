@@ -11,10 +11,11 @@ from typing_extensions import override
 
 from benchmarks.finish_agent import Answer
 from benchmarks.finish_lists import Adapter, Call, unit_of
-from benchmarks.peers import ForeignClient
+from benchmarks.peers import ForeignClient, Peer
 from benchmarks.wire import CallFailed
+from tests.wire.storm_process import forked
 
-__all__ = ["Channel", "FileChannel", "Json", "Plan", "ServerChannel", "fill_list", "find_open_units"]
+__all__ = ["Channel", "FileChannel", "ForkedChannel", "Json", "Plan", "ServerChannel", "fill_list", "find_open_units"]
 
 _WINDOW: Final = 12
 """Units before a unit among which are those that it needs."""
@@ -109,10 +110,7 @@ class ServerChannel(Channel):
 
     @override
     def answer(self) -> Answer:
-        found = json.loads(self._client.answer_to(self._line))
-        result = found.get("result") or {"isError": True, "content": [{"type": "text", "text": str(found)}]}
-        text = "\n".join(part.get("text", "") for part in result["content"])
-        return Answer(text, bool(result.get("isError")))
+        return _read_result(json.loads(self._client.answer_to(self._line)))
 
     @override
     def close(self) -> None:
@@ -128,6 +126,41 @@ class ServerChannel(Channel):
         with suppress(BrokenPipeError):
             self._client.close_input()
         self._client.close_output()
+
+
+class ForkedChannel(Channel):
+    """A server process of ours, forked from one that has loaded it, which is cheaper than to start it anew."""
+
+    def __init__(self, server: Peer, folder: Path) -> None:
+        environment = {name: value.replace("{folder}", str(folder)) for name, value in server.environment.items()}
+        self._server = forked(server.command[-1], environment, folder / "servers.log")
+        self._server.greet()
+
+    @override
+    def tools(self) -> list[Json]:
+        return []
+
+    @override
+    def post(self, call: Call) -> None:
+        self._server.ask({0: (call.tool, call.arguments)})
+
+    @override
+    def answer(self) -> Answer:
+        return _read_result(self._server.receive())
+
+    @override
+    def close(self) -> None:
+        self._server.close()
+
+    @override
+    def kill(self) -> None:
+        self._server.kill()
+
+
+def _read_result(message: Json) -> Answer:
+    failure = {"isError": True, "content": [{"type": "text", "text": str(message)}]}
+    result = message.get("result") or failure
+    return Answer("\n".join(part.get("text", "") for part in result["content"]), bool(result.get("isError")))
 
 
 class Plan:

@@ -81,12 +81,12 @@ def _chart(outcomes: Sequence[Outcome]) -> str:
 
 def _brief(outcomes: Sequence[Outcome]) -> str:
     found = [pair for one in outcomes if one.condition.endswith("extras") for pair in one.first]
-    single = sum(calls == 1 for _, calls in found)
+    alone = [size for size, calls in found if calls == 1]
     return (
-        f"{len(found):,} sessions began with `brief`. {single:,} of them went on after this one call; the others then "
+        f"{len(found):,} sessions began with `brief`. {len(alone):,} of them went on after this one call; the others then "
         f"claimed what the brief showed as claimed, to find out whether it was theirs. At most a session read "
         f"{max(size for size, _ in found):,} bytes in {max(calls for _, calls in found)} calls before its first change, "
-        f"and the longest brief that was the only call had {max(size for size, calls in found if calls == 1):,} bytes."
+        f"and the longest brief that was the only call had {max(alone):,} bytes."
     )
 
 

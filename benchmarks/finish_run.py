@@ -14,7 +14,16 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from benchmarks.finish_agent import WAIT, WORK, Agent, Answer, Memory, Steps
-from benchmarks.finish_channels import Channel, FileChannel, Json, Plan, ServerChannel, fill_list, find_open_units
+from benchmarks.finish_channels import (
+    Channel,
+    FileChannel,
+    ForkedChannel,
+    Json,
+    Plan,
+    ServerChannel,
+    fill_list,
+    find_open_units,
+)
 from benchmarks.finish_lists import Call, Condition
 from benchmarks.peers import open_peer
 from benchmarks.wire import CallFailed
@@ -238,6 +247,8 @@ def run(
         work.touch()
 
         def open_channel(*, is_new: bool = False) -> Channel | None:
+            if condition.server and condition.group == "ours" and not is_new:
+                return ForkedChannel(condition.server, folder)
             if condition.server:
                 return ServerChannel(open_peer(condition.server, programs, folder, is_new=is_new), folder)
             return FileChannel(folder) if condition.adapter else None

@@ -36,7 +36,8 @@ CONTEXT: Final = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
         *("pytest", "tests.core.worker", "tests.wire.storm_process"),
-        *("heartbeat_mcp.server", "hierarchy_mcp.server", "tasks_v1_mcp.server", "task_core.server.transports.stdio"),
+        *("heartbeat_mcp.server", "hierarchy_mcp.server", "taskmaster_mcp.server", "tasks_v1_mcp.server"),
+        "task_core.server.transports.stdio",
         *("heartbeat_mcp.transfer", "task_core.cli.commands", "task_core.store.sqlite"),
         *(["task_hosted.postgres"] if what_postgres_lacks() is None else []),
     ]
@@ -82,7 +83,7 @@ class Server:
         """Begin as a client does."""
         greeting: dict[str, JsonValue] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         self._write({"jsonrpc": "2.0", "id": -1, "method": "initialize", "params": _INITIALIZE})
-        assert "result" in self._receive()
+        assert "result" in self.receive()
         self._write(greeting)
 
     @property
@@ -100,7 +101,7 @@ class Server:
 
     def answers(self, count: int) -> dict[int, Answer]:
         """Return the next answers, by the numbers of their calls."""
-        return dict(_answer(self._receive()) for _ in range(count))
+        return dict(_answer(self.receive()) for _ in range(count))
 
     def call(self, tool: str, **arguments: JsonValue) -> dict[str, Any]:
         """Make one call, which must succeed, while no other is under way, and return its result."""
@@ -146,7 +147,8 @@ class Server:
         while rest:
             rest = rest[os.write(self._sink, rest) :]
 
-    def _receive(self) -> dict[str, Any]:
+    def receive(self) -> dict[str, Any]:
+        """Return the next message."""
         while b"\n" not in self._received:
             chunk = self._chunk()
             assert chunk, "the server ended by itself"

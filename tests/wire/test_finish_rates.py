@@ -15,14 +15,14 @@ from typing_extensions import override
 
 from benchmarks.finish import DATA, TEAMS, UNITS, main
 from benchmarks.finish_agent import MEMORY, Memory
-from benchmarks.finish_lists import CONDITIONS, TODO
+from benchmarks.finish_lists import CONDITIONS, TODO, Condition
 from benchmarks.finish_page import PAGE, render_table, write_page
 from benchmarks.finish_run import HAZARD, Outcome, run
 
 KEPT = [Outcome(**one) for one in json.loads(DATA.read_text("utf-8"))]
 
 
-def condition(name: str) -> Any:
+def condition(name: str) -> Condition:
     return next(one for one in CONDITIONS if one.name == name)
 
 
@@ -42,9 +42,8 @@ def test_the_counts_of_a_run_add_up(name: str, size: int, tmp_path: Path, monkey
 
 
 def test_the_same_seed_gives_the_same_counts(tmp_path: Path) -> None:
-    assert [run(condition("TODO.md"), 4, units=12, seed=7, programs=tmp_path) for _ in range(2)][0] == run(
-        condition("TODO.md"), 4, units=12, seed=7, programs=tmp_path
-    )
+    first, second = (run(condition("TODO.md"), 4, units=12, seed=7, programs=tmp_path) for _ in range(2))
+    assert first == second
 
 
 def test_a_memory_holds_so_many_bytes_and_forgets_the_oldest() -> None:
