@@ -82,11 +82,12 @@ def _chart(outcomes: Sequence[Outcome]) -> str:
 def _brief(outcomes: Sequence[Outcome]) -> str:
     found = [pair for one in outcomes if one.condition.endswith("extras") for pair in one.first]
     alone = [size for size, calls in found if calls == 1]
+    most, calls = max(size for size, _ in found), max(calls for _, calls in found)
     return (
-        f"{len(found):,} sessions began with `brief`. {len(alone):,} of them went on after this one call; the others then "
-        f"claimed what the brief showed as claimed, to find out whether it was theirs. At most a session read "
-        f"{max(size for size, _ in found):,} bytes in {max(calls for _, calls in found)} calls before its first change, "
-        f"and the longest brief that was the only call had {max(alone):,} bytes."
+        f"{len(found):,} sessions began with `brief`. {len(alone):,} of them went on after this one call; the others "
+        f"then claimed what the brief showed as claimed, to find out whether it was theirs. At most a session read "
+        f"{most:,} bytes in {calls} calls before its first change, and the longest brief that was the only call had "
+        f"{max(alone):,} bytes."
     )
 
 

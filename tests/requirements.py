@@ -123,6 +123,7 @@ _SESSIONS: Final = {
     "AG-6": "one change is undone, within the server's rules, unless that has changed since; as a command too",
     "AG-7": "no allowed call destroys text for good",
     "AG-8": "a brief of a few thousand bytes has all that a new session must know; as a tool, a resource and a command",
+    "AG-9": "a new session needs one call of 4,000 bytes to go on",
     "AG-10": "install --agents adds a hook that shows a client's model the brief, and uninstall restores every byte",
     "AG-11": "an agent claims a task, or the first free one, in one transaction; the claim ends with the task",
     "AG-12": "a claim lives exactly as long as its agent's process, which a kernel lock tells",
@@ -133,6 +134,7 @@ _SESSIONS: Final = {
     "AG-17": "hierarchy: one active leaf in each claimed root, and one in all that are not claimed",
     "AG-18": "commands change tasks as the board's buttons do, from one table; add reads a pipe, all or none",
     "AG-19": "a model of claims finds no fault, and finds one where any protection is switched off",
+    "AG-20": "finish rates of interrupted agents on every list are counted and shown on a page",
     "AG-21": "any earlier state can be rebuilt from the history alone, whoever made the changes",
 }
 
