@@ -46,16 +46,8 @@ _STEPS: Final = {"start": "start", "release": "start", "done": "complete", "canc
 
 _OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "note": {"text": {"metavar": "TEXT", "help": "the note"}},
-    "start": {
-        "--claim": {
-            "action": "store_true",
-            "dest": "is_claiming",
-            "help": "claim it too, until the client that runs this command ends, or until release",
-        }
-    },
-    "release": {
-        "--force": {"action": "store_true", "dest": "is_forced", "help": "end the claim of a running agent too"}
-    },
+    "start": {"--claim": {"action": "store_true", "help": "claim it too, until your client ends or until release"}},
+    "release": {"--force": {"action": "store_true", "help": "end the claim of a running agent too"}},
 }
 """What a command takes beside the id of the task, whatever the server."""
 
@@ -197,7 +189,7 @@ class _Writing:
     def carry_out(self, calls: Sequence[_Call]) -> list[tuple[str, dict[str, Any]]]:
         """Make the changes, all or none, and return the id of each task with the answer of the tool."""
         assert self._server.find_history  # noqa: S101 - for the type checker: only a server with one has the commands
-        holder = find_client() if getattr(self.options, "is_claiming", False) else None
+        holder = find_client() if getattr(self.options, "claim", False) else None
         with made_by(COMMAND_LINE, self.command, holder=holder), self._server.find_history().transaction():
             if holder:
                 self.claim = self._claiming.claim(self.options.id, "", is_forced=False).claim
@@ -215,7 +207,7 @@ class _Writing:
     def release(self, view: View) -> None:
         """End the claim on the task."""
         options = self.options
-        release(self._claiming, view, options.id, is_forced=options.is_forced, is_json=options.is_json)
+        release(self._claiming, view, options.id, is_forced=options.force, is_json=options.is_json)
 
     @property
     def _claiming(self) -> Claiming:
