@@ -1,7 +1,7 @@
 """The claims on the tasks of a store: who holds what, and what that forbids in each transaction (AG-11 to AG-16)."""
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
@@ -42,8 +42,11 @@ class ChangedTasks(ClaimedTasks, Protocol):
     """A transaction on such tasks."""
 
     claims: list[Claim]
-    ended: set[str]
     history: list[Change]
+
+    @property
+    def ended(self) -> Collection[str]:
+        """The ids of tasks whose claims end, although they are open again."""
 
     def above(self, task_id: str) -> Iterable[str]:
         """Return the ids of the tasks above one, or nothing for one that is gone."""

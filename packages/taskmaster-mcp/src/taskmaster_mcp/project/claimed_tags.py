@@ -21,6 +21,7 @@ class ClaimedTags:
     """the items of each tag by their ids, as they were when first asked for"""
 
     kept_claims = "[]"
+    ended = ()
 
     @property
     def claims(self) -> list[Claim]:
