@@ -19,7 +19,7 @@ from starlette.requests import Request
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
-from task_core.history.changes import made_by
+from task_core.history.changes import made_by, name_client
 from task_core.moving import Mover
 from task_core.server.agent_names import add_agent, take_agent
 from task_core.server.faults import (
@@ -38,7 +38,7 @@ from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Resources, TaskResources, advertise
 from task_core.server.schema import Schema, input_schema, output_schema
-from task_core.server.subscriptions import Subscriptions, find_client
+from task_core.server.subscriptions import Subscriptions
 from task_core.store.base import WatchedStore
 from task_core.store.claiming import Claiming
 from task_core.store.undo import History
@@ -255,7 +255,9 @@ class TaskServer:
         start, outcome = perf_counter(), "cancelled"
         try:
             params, agent = self._take_agent(params)
-            with made_by(find_client(context), params.name, agent, is_remote=isinstance(context.request, Request)):
+            client = context.session.client_params
+            by = name_client(client.client_info.name, client.client_info.version) if client else ""
+            with made_by(by, params.name, agent, is_remote=isinstance(context.request, Request)):
                 answer = await self._answer(context, params)
             outcome = "ok"
             warn_of_joined_items(self._warnings, params.arguments, self.input_schema(params.name) or {})

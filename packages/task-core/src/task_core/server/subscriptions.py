@@ -35,7 +35,7 @@ from task_core.store import Collection as Records
 from task_core.store.base import WatchedStore
 from task_core.store.claim_register import LISTENING
 
-__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions", "find_client"]
+__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]
 
 MAX_SUBSCRIPTIONS: Final = 1_024
 """URIs that a client of the older era may subscribe to, and all streams of the modern one together (P3)."""
@@ -97,7 +97,9 @@ class Subscriptions:
             _refuse_excess("notifications.resourceSubscriptions", uris, self._listened_for.total() + len(uris))
             await self._begin()
             self._listeners += 1
-            listener = find_client(context), isinstance(context.request, Request)
+            client = context.session.client_params
+            by = name_client(client.client_info.name, client.client_info.version) if client else ""
+            listener = by, isinstance(context.request, Request)
             self._clients[listener] += 1
             self._listened_for = self._listened_for + Counter(uris)
             self._count()
@@ -219,12 +221,6 @@ class Subscriptions:
         is_any = is_reset or store.kind.holds_many
         moved = {uri for uri, name in wanted.items() if is_any or name in concerned}
         return _events(moved, resized=before != self._number or is_reset)
-
-
-def find_client(context: ServerRequestContext[None]) -> str:
-    """Return the name and version of the client that sends a request, as the history names it."""
-    client = context.session.client_params
-    return name_client(client.client_info.name, client.client_info.version) if client else ""
 
 
 def _events(moved: set[str], *, resized: bool) -> list[ServerEvent]:
