@@ -176,6 +176,14 @@ def test_a_line_of_todo_txt_is_read_by_its_grammar(line: str, expected: ForeignT
     assert replace(task, id="", place="") == expected
 
 
+@pytest.mark.requirement("MV-8")
+@pytest.mark.parametrize("filler", [" ", "\\", "`", "# ", "- ", "~", "<!-- id: "])
+def test_a_very_long_line_is_read_as_any_other(filler: str) -> None:
+    found = read("todo-md", f"- [ ] a\n  b{filler * 200_000}c\n- [ ] d\n")
+    assert [task.title for task in found.tasks] == ["a", "d"]
+    assert found.tasks[0].text.endswith(f"{filler}c")
+
+
 STATES: list[State] = ["open", "active", "blocked", "deferred", "review", "done", "cancelled"]
 MARKUP = st.sampled_from(
     ["a", "- [ ] x", "  - [x] y", "\\- [ ] z", "```", "~~~~", "```js", "```b``` c", "    code", "# H", "- d", "---", ""]

@@ -66,8 +66,9 @@ def read(files: Sequence[SourceFile]) -> Contents:
             problems.append(Remark(place, "This is not a task: it has no subject, content or status."))
             continue
         fields = Fields(item, place, problems)
-        folder, _, stem = place.removesuffix(f":{number}").removesuffix(".json").rpartition("/")
-        start = f"{f'{folder}/' * bool(folder)}{stem}:" if number else f"{folder}:" * bool(folder)
+        name = place.removesuffix(f":{number}").removesuffix(".json")
+        folder, _, stem = name.rpartition("/")
+        start = f"{name}:" if number else f"{folder}:" if folder else ""
         title = one_line(fields.text("subject") or fields.text("content"))
         own = fields.text("id") or ("" if number else stem)
         task_id = ids.claim(start + own, place) if own else ids.name(title, place, start)

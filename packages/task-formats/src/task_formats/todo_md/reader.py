@@ -206,7 +206,8 @@ class _ListReader:
                 self._open.pop()
             item = self._open[-1]
             dented = line[min(item.indent + 2, len(line) - len(line.lstrip())) :]
-            item.lines.append(dented if is_fenced else ESCAPED.sub(r"\1", dented, count=1))
+            escaped = None if is_fenced else ESCAPED.match(dented)
+            item.lines.append(escaped[1] + dented[escaped.end() :] if escaped else dented)
             return
         self._open.clear()
         if not self._is_in_others:
