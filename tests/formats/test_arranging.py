@@ -19,18 +19,22 @@ def test_parents_come_first_and_what_leads_nowhere_or_round_becomes_text() -> No
         ForeignTask("a", "A", parent="b", dependencies=("b",)),
         ForeignTask("b", "B", parent="a", dependencies=("a",), rest={"note": "n"}),
         ForeignTask("own", "Own", parent="own", dependencies=("own",)),
-        ForeignTask("lost", "Lost", parent="gone"),
+        ForeignTask("lost", "Lost", parent="gone", dependencies=("gone",), rest={"dependencies": '["related"]'}),
     ]
     found, changes = arrange(tasks)
     assert [task.id for task in found] == ["top", "child", "b", "a", "own", "lost"]
     by_id = {task.id: task for task in found}
     assert (by_id["child"].dependencies, by_id["child"].rest) == (("top",), {"dependencies": "gone"})
     assert (by_id["b"].parent, by_id["b"].rest) == (None, {"note": "n", "parent": "a", "dependencies": "a"})
+    assert by_id["lost"].rest == {"parent": "gone", "dependencies": 'gone, ["related"]'}
     assert changes == {
         "child": ["child does not wait for gone, which is not here"],
         "b": ["b is on the top level: its parent a is below it", "b does not wait for a, which waits for it"],
         "own": ["own is on the top level: its parent own is below it", "own does not wait for own, which waits for it"],
-        "lost": ["lost is on the top level: its parent gone is not here"],
+        "lost": [
+            "lost is on the top level: its parent gone is not here",
+            "lost does not wait for gone, which is not here",
+        ],
     }
 
 

@@ -32,7 +32,7 @@ def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], dict[str, 
             why = "waits for it" if name in known else "is not here"
             changes.setdefault(task.id, []).append(f"{task.id} does not wait for {name}, which {why}")
         if lost:
-            rest["dependencies"] = ", ".join(lost)
+            rest["dependencies"] = ", ".join((*lost, *filter(None, (rest.get("dependencies"),))))
         kept = tuple(name for name in task.dependencies if name not in lost)
         found[task.id] = replace(task, parent=parent, dependencies=kept, rest=rest)
     return [*_parents_first(found)], changes
