@@ -78,6 +78,15 @@ def test_fields_without_a_place_become_text_under_a_heading() -> None:
     assert describe_rest({}, "Beads") == ""
 
 
+@pytest.mark.requirement("MV-3")
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [("", "cancelled"), ("To Do", "To Do (cancelled)"), ("skipped", "skipped"), ("of my own", "of my own")],
+)
+def test_a_state_that_the_status_does_not_say_becomes_text(status: str, expected: str) -> None:
+    assert find_rest(ForeignTask("a", "A", status=status, state="cancelled"), ()) == {"status": expected}
+
+
 @pytest.mark.requirement("MV-6")
 def test_a_task_that_goes_back_has_the_id_that_it_came_with() -> None:
     tasks = [

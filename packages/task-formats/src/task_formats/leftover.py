@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Mapping
 
+from task_formats.fields import STATES, normalize
 from task_formats.record import ForeignTask
 
 __all__ = ["describe_rest", "find_rest"]
@@ -12,10 +13,14 @@ _TIMES = ("created", "updated", "closed", "due")
 def find_rest(task: ForeignTask, held: Container[str]) -> dict[str, str]:
     """Return what a home without the fields ``held`` lacks, by name, those in ``rest`` last.
 
-    ``held`` has names of fields of ``ForeignTask``; the title and the text always have a place.
+    ``held`` has names of fields of ``ForeignTask``; the title and the text always have a place. A status that is blank
+    or disagrees with the state is given with the state.
     """
+    status = task.status or task.state
+    if STATES.get(normalize(status), task.state) != task.state:  # a folder says more than the status
+        status = f"{status} ({task.state})"
     values = {
-        "status": task.status,
+        "status": status,
         "priority": task.priority or "",
         "labels": ", ".join(task.labels),
         "parent": task.parent or "",
