@@ -295,3 +295,19 @@ def test_task_master_keeps_a_long_text_beside_its_file(command: Command, tmp_pat
     take(command, record, issues(tmp_path, long), "--yes")
     (file,) = tmp_path.rglob("beads-bd-l-*.md")
     assert file.parent.name == "tasks.json.imported"
+
+
+@pytest.mark.requirement("MV-4")
+@each_server
+def test_another_project_with_the_same_ids_is_noticed_and_gets_a_name(
+    command: Command, record: ServerRecord, tmp_path: Path
+) -> None:
+    take(command, record, issues(tmp_path), "--yes")
+    path = Path(issues(tmp_path))
+    path.write_text(path.read_text("utf-8").replace("Alpha", "Omega"), "utf-8")
+    shown = take(command, record, str(path), "--dry-run").out
+    assert "bd-a is here as" in shown
+    assert shown.count("give the source a name with --source") == 1
+    out = take(command, record, str(path), "--source", "other", "--yes").out
+    assert "Imported 5 tasks" in out
+    assert {"Alpha", "Omega"} <= listed(command, record).keys()

@@ -44,7 +44,7 @@ def give_ids_back(tasks: Sequence[ForeignTask], name: str) -> list[ForeignTask]:
     ids: dict[str, str] = {}
     for task in tasks:
         own, _, old = task.rest.get("origin", "").partition(":")
-        if own == name and old and (old == task.id or old not in taken):
+        if own.partition("@")[0] == name and old and (old == task.id or old not in taken):
             ids[task.id] = old
             taken.add(old)
     return [

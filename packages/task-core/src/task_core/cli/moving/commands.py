@@ -84,6 +84,12 @@ def _parser(name: str, command: str, *, has_document: bool) -> argparse.Argument
             metavar="STATUS=STATE",
             help=f"the state for a status of your own: {', '.join(get_args(State))}",
         )
+        parser.add_argument(
+            "--source",
+            default="",
+            metavar="NAME",
+            help="a name for the source, if another one has the same ids",
+        )
         parser.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
         parser.add_argument("--dry-run", action="store_true", dest="is_dry", help="only show what would be done")
     else:
@@ -108,7 +114,7 @@ def _import(server: TaskServer, options: argparse.Namespace) -> int:
     name, signs = recognise(options.path) if options.format == "auto" else (options.format, ())
     known = FORMATS[name]
     reading = known.read(load(name, options.path))
-    source = ForeignList(name, known.title, reading, mapping)
+    source = ForeignList(name, known.title, reading, mapping, options.source)
     mover = _mover(server)
     plan = _rehearse(source, mover)
     if options.is_json:

@@ -15,13 +15,15 @@ from task_formats.arranging import arrange
 from task_formats.leftover import describe_rest, find_rest
 from task_formats.record import Contents, ForeignTask, State
 
-__all__ = ["ForeignList", "NoPlace", "Plan", "make_plan", "name_origin"]
+__all__ = ["ForeignList", "NoPlace", "Plan", "make_plan"]
 
 _ROOM: Final = 300
 """Characters of a text that is too long that are left for saying where the whole of it is."""
 
 _MAX_ORIGIN: Final = 100
 """Characters of an origin, which some servers keep in a short field."""
+
+_ADVICE: Final = "if it is another task, give the source a name with --source"
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
@@ -47,6 +49,14 @@ class ForeignList:
     reading: Contents
     mapping: Mapping[str, State]
     """states for statuses, in lower case, that the user gives"""
+    name: str = ""
+    """a name for the source, if several have the same ids"""
+
+    def origin(self, task_id: str) -> str:
+        """Return the origin of a task, on one line and in at most 100 characters (MV-4)."""
+        start = f"{self.format}@{self.name}" if self.name else self.format
+        plain = f"{start}:{_CONTROL.sub(' ', task_id)}"
+        return plain if len(plain) <= _MAX_ORIGIN else f"{plain[: _MAX_ORIGIN - 9]}-{_mark(task_id)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,9 @@ def make_plan(source: ForeignList, mover: Mover, work: Any) -> Plan:  # noqa: AN
     """
     tasks, odd = arrange([_translate(task, source) for task in source.reading.tasks])
     origins = mover.origins(work)
-    present = {task.id: origins[it] for task in tasks if (it := name_origin(source.format, task.id)) in origins}
+    present = {task.id: origins[it] for task in tasks if (it := source.origin(task.id)) in origins}
+    titles = {it.id: it.title for it in mover.tasks(work)} if present else {}
+    renamed = [it for it in tasks if it.id in present and titles[present[it.id]] != _title(it, mover.home)]
     new, changes = mover.settle(work, [task for task in tasks if task.id not in present])
     rest: dict[str, list[str]] = {}
     files: dict[Path, str] = {}
@@ -88,17 +100,19 @@ def make_plan(source: ForeignList, mover: Mover, work: Any) -> Plan:  # noqa: AN
     return Plan(
         arrivals=arrivals,
         present=present,
-        notes=[*(text for task in new for text in odd.get(task.id, ())), *changes],
+        notes=[
+            *(f"{it.id} is here as {present[it.id]}, under another title: {_ADVICE}" for it in renamed),
+            *(text for task in new for text in odd.get(task.id, ())),
+            *changes,
+        ],
         statuses=Counter((task.status or task.state, task.state) for task in new),
         rest=rest,
         files=files,
     )
 
 
-def name_origin(name: str, task_id: str) -> str:
-    """Return the origin of a task of the format ``name``, on one line and in at most 100 characters (MV-4)."""
-    plain = f"{name}:{_CONTROL.sub(' ', task_id)}"
-    return plain if len(plain) <= _MAX_ORIGIN else f"{plain[: _MAX_ORIGIN - 9]}-{_mark(task_id)}"
+def _title(task: ForeignTask, home: Home) -> str:
+    return shorten(task.title, home.max_title)
 
 
 def _mark(text: str) -> str:
@@ -123,8 +137,8 @@ def _fit(
     task: ForeignTask, rest: Mapping[str, str], source: ForeignList, mover: Mover, files: dict[Path, str]
 ) -> Arrival:
     """Return the task with a title and a text that the server can hold; a file in ``files`` takes what it cannot."""
-    home, origin = mover.home, name_origin(source.format, task.id)
-    title = shorten(task.title, home.max_title)
+    home, origin = mover.home, source.origin(task.id)
+    title = _title(task, home)
     more = "" if home.keeps_rest else describe_rest(rest, source.title)
     text = "\n\n".join(filter(None, (task.title if title != task.title else "", task.text, more)))
     if len(text) > home.max_text:
