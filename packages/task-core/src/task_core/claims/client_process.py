@@ -6,7 +6,7 @@ process has started; elsewhere, and where a command runs below no client, a clai
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -70,15 +70,17 @@ def is_running(session: str) -> bool:
     return process is not None and process.start == start
 
 
-def _names(words: list[str]) -> Iterator[str]:
-    """Yield the names of a process: its own, that of its program, and those of the script that this interprets."""
-    name, *command = words
-    yield name
-    for number, word in enumerate(it for it in command if not it.startswith("-")):
-        yield (program := re.split(r"[\\/]", word)[-1].removesuffix(".js"))
-        yield from re.findall(r"node_modules/(?:@[^/]+/)?([^/]+)/", word)
-        if number or program not in _INTERPRETERS:
-            return
+def _names(words: list[str]) -> list[str]:
+    """Return the names of a process: its own, that of its program, and those of the script that this interprets."""
+    found, *command = words
+    names, plain = [found], [it for it in [*command, ""] if not it.startswith("-")]
+    for word in plain[: 2 if _stem(plain[0]) in _INTERPRETERS else 1]:
+        names += [_stem(word), *re.findall(r"node_modules/(?:@[^/]+/)?([^/]+)/", word)]
+    return names
+
+
+def _stem(word: str) -> str:
+    return re.split(r"[\\/]", word)[-1].removesuffix(".js")
 
 
 def _read(number: int) -> _RunningProcess | None:

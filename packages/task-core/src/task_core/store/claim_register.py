@@ -34,7 +34,7 @@ class ClaimedTasks(Protocol):
     def kept_claims(self) -> str:
         """The claims that are kept with the list, as JSON."""
 
-    def is_open(self, task_id: str) -> bool:
+    def is_open(self, task_id: str, /) -> bool:
         """Return whether there is a task with this id on which work is left."""
 
 
