@@ -191,6 +191,18 @@ def test_a_text_that_is_too_long_is_kept_whole_in_a_file_that_the_task_names(com
     assert len(shown["source"]) == 100
 
 
+@pytest.mark.requirement("MV-3")
+def test_a_file_that_cannot_be_written_is_named(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "tasks-v1")
+    (tmp_path / "file").touch()
+    ended = command(record, "export", "--to", "beads", str(tmp_path / "file" / "out.jsonl"))
+    assert (ended.code, "out.jsonl cannot be written: " in ended.err) == (1, True)
+    long = {"id": "漢" * 90, "title": "long", "description": "x" * 5_000, "status": "open"}
+    take(command, record, issues(tmp_path, long), "--yes")
+    (file,) = tmp_path.rglob("beads-*.md")
+    assert len(file.name.encode()) < 200
+
+
 @pytest.mark.requirement("MV-6")
 @each_server
 @pytest.mark.parametrize("name", ["beads", "backlog", "todo-md", "todo-txt"])

@@ -232,6 +232,7 @@ def test_names_that_begin_with_an_at_sign_are_read(value: str, assignee: str | N
         ("---\nid: 1\n\ttitle: a\n---\n", ":3 The YAML is not valid: "),
         ("---\nid: \x07\n---\n", ":2 The YAML is not valid: "),
         ("---\nid: &a [*a]\n---\n", ":2 The YAML is not readable: it has aliases (*name)."),
+        (f"---\nid: &a {'x' * 101}\nlabels: [*a, *a]\n---\n", ":2 The YAML is not readable: it has aliases (*name)."),
         ("---\nname: a skill\n---\n", " The front matter has neither an id nor a title: the file is not a task."),
     ],
 )

@@ -103,12 +103,13 @@ def test_the_last_status_is_one_that_is_done() -> None:
 
 def test_names_of_files_are_safe_and_differ() -> None:
     tasks = [ForeignTask("../a", "///"), ForeignTask("..-A", "con: é\x00"), ForeignTask("é", "é" * 99)]
-    tasks += [ForeignTask("..:A", "con: é\x00")]
+    tasks += [ForeignTask("..:A", "con: é\x00"), ForeignTask("漢" * 60, "漢" * 60)]
     assert [file.name for file in write(tasks).files[1:]] == [
         "tasks/task-..-a.md",
         "tasks/task-..-A - con-é.md",
         f"tasks/task-é - {'é' * 60}.md",
         "tasks/task-..-A - con-é-2.md",
+        f"tasks/task-{'漢' * 55} - {'漢' * 9}.md",
     ]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,14 @@ def test_a_look_alike_is_not_recognised(name: str, tmp_path: Path) -> None:
             Unreadable, match=r"no two signs of any format \((one sign|none) of .*: choose with --from "
         ):
             recognise(path)
+
+
+@pytest.mark.requirement("MV-8")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no file names that are not text")
+def test_the_bytes_of_a_name_that_is_not_text_are_shown(tmp_path: Path) -> None:
+    file = tmp_path / "tasks" / os.fsdecode(b"task-1 - caf\xe9.md")
+    write(tmp_path, {f"tasks/{file.name}": "---\nid: task-1\n---\n"})
+    assert FORMATS["backlog"].read(load("backlog", tmp_path)).tasks[0].title == r"caf\udce9"
 
 
 @pytest.mark.requirement("MV-1")

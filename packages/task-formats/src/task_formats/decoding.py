@@ -6,6 +6,7 @@ import codecs
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
@@ -51,8 +52,8 @@ def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Rem
     def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
         value = dict(pairs)
         if len(value) < len(pairs):
-            names = [name for name, _ in pairs]
-            repeated = sorted({name for name in names if names.count(name) > 1})
+            counts = Counter(name for name, _ in pairs)
+            repeated = sorted(name for name, count in counts.items() if count > 1)
             problems.append(Remark(place(1), f"{', '.join(repeated)}: given more than once; the last value is read."))
         return value
 

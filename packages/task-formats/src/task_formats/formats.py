@@ -122,4 +122,5 @@ def _read(file: Path, start: Path) -> SourceFile:
         data = file.read_bytes()
     except OSError as error:
         raise Unreadable(f"{file} cannot be read: {error.strerror}") from error
-    return SourceFile(file.name if file == start else file.as_posix().removeprefix(f"{start.as_posix()}/"), data)
+    name = file.name if file == start else file.as_posix().removeprefix(f"{start.as_posix()}/")
+    return SourceFile(name.encode(errors="backslashreplace").decode(), data)  # a name may have bytes that are no text

@@ -17,6 +17,9 @@ Remarks = list[tuple[int, str]]
 _LOADER: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ERRORS = (yaml.YAMLError, ValueError, RecursionError)
+_MAX_REPEATED = 100
+"""Characters of a text that an alias may repeat, so that a short file stays short."""
+
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _TITLE_WITH_COMMENT = re.compile(r"^(title:[ \t]+)([^\s'\"|>#&*!\[{].*[ \t]#.*)$", re.MULTILINE)
 _SIMPLE = re.compile(
@@ -131,11 +134,11 @@ def _members(node: yaml.MappingNode, remarks: Remarks, line: int, seen: set[int]
 
 
 def _value(node: yaml.Node, remarks: Remarks, line: int, seen: set[int]) -> object:
-    if isinstance(node, yaml.ScalarNode):
-        return node.value
-    if id(node) in seen:
+    if id(node) in seen and (not isinstance(node, yaml.ScalarNode) or len(node.value) > _MAX_REPEATED):
         raise ValueError("it has aliases (*name)")
     seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        return node.value
     if isinstance(node, yaml.MappingNode):
         return _members(node, remarks, line, seen)
     return [_value(each, remarks, line, seen) for each in node.value]

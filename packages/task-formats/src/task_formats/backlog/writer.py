@@ -42,6 +42,9 @@ _KNOWN: Final = frozenset(
 )
 """The keys that Backlog.md 1.52 keeps when it writes a task."""
 
+_MAX_STEM: Final = 200
+"""Bytes of the name of a file without its ending; most systems take 255, and a file being written has a longer name."""
+
 _ID = re.compile(r"([A-Za-z]+)-\d+(?:\.\d+)*")
 
 
@@ -95,7 +98,7 @@ def _name_file(task: ForeignTask, prefix: str, names: set[str]) -> str:
     has_prefix = task.id.lower().startswith(f"{prefix}-")
     start = f"{prefix}-{task.id[len(prefix) + 1 :] if has_prefix else task.id}"  # the case counts
     words = (re.sub(r"[^\w.]+", "-", text).strip("-.")[:60] for text in (start, task.title))
-    stem = " - ".join(filter(None, words))
+    stem = " - ".join(filter(None, words)).encode()[:_MAX_STEM].decode(errors="ignore")
     name, number = stem, 2
     while name.casefold() in names:
         name, number = f"{stem}-{number}", number + 1

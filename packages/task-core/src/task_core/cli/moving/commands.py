@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Final, cast, get_args
 
 from task_core.bootstrap import BadSettings
@@ -18,6 +19,7 @@ from task_core.cli.program import Program
 from task_core.cli.view.commands import explain_memory
 from task_core.cli.view.plain import carry_out, write_json
 from task_core.durable import replace_file
+from task_core.files import describe
 from task_core.history.changes import COMMAND_LINE, Origin, made_by
 from task_core.moving import Mover
 from task_core.server.app import TaskServer
@@ -157,8 +159,7 @@ def _add(source: ForeignList, mover: Mover) -> Plan:
     with mover.transaction() as work:
         plan = make_plan(source, mover, work)
         for path, text in plan.files.items():
-            path.parent.mkdir(exist_ok=True)
-            replace_file(path, text.encode("utf-8", "replace")).close()
+            _write(path, text.encode("utf-8", "replace"), over=...)
         mover.add(work, plan.arrivals, plan.present)
     return plan
 
@@ -194,9 +195,7 @@ def _export(server: TaskServer, options: argparse.Namespace) -> int:
     tasks = give_ids_back(found, options.format)
     writing = FORMATS[options.format].write(tasks)
     for file in writing.files:
-        path = options.path / file.name if file.name else options.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, file.data, over=None).close()
+        _write(options.path / file.name if file.name else options.path, file.data, over=None)
     if options.is_json:
         problems = [{"place": it.place, "text": it.text} for it in writing.problems]
         write_json({"exported": len(tasks), "format": options.format, "problems": problems}, sys.stdout)
@@ -205,6 +204,14 @@ def _export(server: TaskServer, options: argparse.Namespace) -> int:
     sys.stdout.writelines(f"{escape_invisible(line)}\n" for line in lines)
     sys.stdout.write(f"Exported {pluralize(len(tasks), 'task')} to {options.path}.\n")
     return 0
+
+
+def _write(path: Path, data: bytes, *, over: EllipsisType | None) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data, over=over).close()
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be written: {describe(error)}") from error
 
 
 def _parse_mapping(word: str) -> tuple[str, State]:

@@ -153,4 +153,4 @@ def _fit(
 
 def _name_file(store: Path, name: str, task_id: str) -> Path:
     """Return the path of a file that no other id has, also where case does not matter."""
-    return store.with_name(f"{store.name}.imported") / f"{name}-{_UNSAFE.sub('-', task_id)[:80]}-{_mark(task_id)}.md"
+    return store.with_name(f"{store.name}.imported") / f"{name}-{_UNSAFE.sub('-', task_id)[:40]}-{_mark(task_id)}.md"
