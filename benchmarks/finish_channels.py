@@ -158,8 +158,8 @@ class ForkedChannel(Channel):
 
 
 def _read_result(message: Json) -> Answer:
-    failure = {"isError": True, "content": [{"type": "text", "text": str(message)}]}
-    result = message.get("result") or failure
+    failure: Json = {"isError": True, "content": [{"type": "text", "text": str(message)}]}
+    result: Json = message.get("result") or failure
     return Answer("\n".join(part.get("text", "") for part in result["content"]), bool(result.get("isError")))
 
 
@@ -180,6 +180,7 @@ class Plan:
         needed = f" (needs {', '.join(sorted(self.needs[unit]))})" if self.needs[unit] else ""
         return f"{unit}: write section {int(unit[1:])} of the handbook{needed}"
 
+    @override
     def __str__(self) -> str:
         return "\n".join(map(self.text, self.needs))
 

@@ -100,7 +100,6 @@ def _cursor(answer: str) -> dict[str, Any]:
     return {"cursor": cursor} if cursor else {}
 
 
-_EXTRAS: Final = {"brief": "brief", "claim": "claim_task", "release": "release_task"}
 _CLOSED: Final = frozenset({"done", "Complete", "Fail", "canceled", "cancelled"})
 
 _TASKS_V1: Final = Adapter(
@@ -257,9 +256,11 @@ def _ours(peer: Peer, *, with_extras: bool) -> Condition:
     adapter, name = _ADAPTERS[peer.name], peer.name.removesuffix("-mcp")
     if not with_extras:
         return Condition(name, adapter, peer, "ours")
-    extras = {key: _camel(tool) if name == "hierarchy" else tool for key, tool in _EXTRAS.items()}
+    names = ("brief", "claim_task", "release_task")
+    brief, claim, release = map(_camel, names) if name == "hierarchy" else names
     environment = {**peer.environment, "TASK_EXTRA_TOOLS": "all"}
-    return Condition(f"{name} + extras", replace(adapter, **extras), replace(peer, environment=environment), "ours")
+    extended = replace(adapter, brief=brief, claim=claim, release=release)
+    return Condition(f"{name} + extras", extended, replace(peer, environment=environment), "ours")
 
 
 def _camel(name: str) -> str:

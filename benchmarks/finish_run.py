@@ -256,7 +256,7 @@ def run(
         first = open_channel(is_new=True)
         if condition.adapter and first:
             fill_list(condition.adapter, first, plan)
-        tools = first.tools() if first else []
+        tools = first.tools() if first else list[Json]()
         if first:
             first.close()
         agents = [Agent(number, size, condition.adapter, str(plan)) for number in range(size)]

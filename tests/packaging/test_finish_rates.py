@@ -121,7 +121,7 @@ class Api(BaseHTTPRequestHandler):
         last = request["messages"][-1]
         call = {"id": "1", "type": "function", "function": {"name": "work", "arguments": '{"unit": "U01"}'}}
         is_done = str(last["content"]).startswith("done U01")
-        message = {"role": "assistant", "content": "", "tool_calls": [] if is_done else [call]}
+        message = {"role": "assistant", "content": "", "tool_calls": [call] * (not is_done)}
         body = json.dumps({"choices": [{"message": message}]}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
