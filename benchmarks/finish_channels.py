@@ -138,7 +138,8 @@ class ForkedChannel(Channel):
 
     @override
     def tools(self) -> list[Json]:
-        return []
+        tools: list[Json] = self._server.request("tools/list", {})["tools"]
+        return tools
 
     @override
     def post(self, call: Call) -> None:

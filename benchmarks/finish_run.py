@@ -25,7 +25,7 @@ from benchmarks.finish_channels import (
     find_open_units,
 )
 from benchmarks.finish_lists import Call, Condition
-from benchmarks.peers import open_peer
+from benchmarks.peers import lay_out, open_peer
 from benchmarks.wire import CallFailed
 
 __all__ = ["HAZARD", "TURNS", "MakeAgent", "Outcome", "run"]
@@ -247,7 +247,9 @@ def run(
         work.touch()
 
         def open_channel(*, is_new: bool = False) -> Channel | None:
-            if condition.server and condition.group == "ours" and not is_new:
+            if condition.server and condition.group == "ours":
+                if is_new:
+                    lay_out(condition.server, folder)
                 return ForkedChannel(condition.server, folder)
             if condition.server:
                 return ServerChannel(open_peer(condition.server, programs, folder, is_new=is_new), folder)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
@@ -30,6 +31,7 @@ __all__ = [
     "Finding",
     "ForeignClient",
     "Peer",
+    "lay_out",
     "main",
     "measure",
     "open_peer",
@@ -186,16 +188,21 @@ def open_peer(peer: Peer, programs: Path, folder: Path, *, is_new: bool = False)
     environment = {"HOME": str(folder), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     environment |= {name: value.replace("{folder}", str(folder)) for name, value in peer.environment.items()}
     if is_new:
-        (folder / peer.store).parent.mkdir(parents=True, exist_ok=True)
-        if peer.prepare:
-            whole = {**os.environ, **environment}
-            subprocess.run([*_apart(), *peer.prepare], cwd=folder, env=whole, check=True, stdout=subprocess.DEVNULL)
-        if "taskmaster" in peer.store:
-            # Without it Task Master writes a warning at each call.
-            config = (folder / peer.store).parents[1] / "config.json"
-            config.write_text('{"models": {}, "global": {"projectName": "Parts"}}')
-            (folder / peer.store).write_text('{"master": {"tasks": [], "metadata": {}}}')
+        lay_out(peer, folder, environment)
     return ForeignClient((*_apart(), *peer.command), environment)
+
+
+def lay_out(peer: Peer, folder: Path, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Make the project in ``folder`` that a server works on, if it needs one; some need their command for that."""
+    (folder / peer.store).parent.mkdir(parents=True, exist_ok=True)
+    if peer.prepare:
+        whole = {**os.environ, **environment}
+        subprocess.run([*_apart(), *peer.prepare], cwd=folder, env=whole, check=True, stdout=subprocess.DEVNULL)
+    if "taskmaster" in peer.store:
+        # Without it Task Master writes a warning at each call.
+        config = (folder / peer.store).parents[1] / "config.json"
+        config.write_text('{"models": {}, "global": {"projectName": "Parts"}}')
+        (folder / peer.store).write_text('{"master": {"tasks": [], "metadata": {}}}')
 
 
 @cache

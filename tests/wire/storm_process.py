@@ -81,10 +81,14 @@ class Server:
 
     def greet(self) -> None:
         """Begin as a client does."""
-        greeting: dict[str, JsonValue] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        self._write({"jsonrpc": "2.0", "id": -1, "method": "initialize", "params": _INITIALIZE})
-        assert "result" in self.receive()
-        self._write(greeting)
+        self.request("initialize", _INITIALIZE)
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def request(self, method: str, parameters: JsonValue) -> dict[str, Any]:
+        """Make a request, which must succeed, while no other is under way, and return its result."""
+        self._write({"jsonrpc": "2.0", "id": -1, "method": method, "params": parameters})
+        result: dict[str, Any] = self.receive()["result"]
+        return result
 
     @property
     def is_closed(self) -> bool:
