@@ -123,7 +123,7 @@ _SESSIONS: Final = {
     "AG-6": "one change is undone, within the server's rules, unless that has changed since; as a command too",
     "AG-7": "no allowed call destroys text for good",
     "AG-8": "a brief of a few thousand bytes has all that a new session must know; as a tool, a resource and a command",
-    "AG-9": "a new session needs one call of 4,000 bytes to go on",
+    "AG-9": "a new session reads at most 4,000 bytes to go on, alone in one call",
     "AG-10": "install --agents adds a hook that shows a client's model the brief, and uninstall restores every byte",
     "AG-11": "an agent claims a task, or the first free one, in one transaction; the claim ends with the task",
     "AG-12": "a claim lives exactly as long as its agent's process, which a kernel lock tells",
