@@ -150,6 +150,21 @@ def test_what_is_deeper_than_a_subtask_stays_below_the_task(command: Command, tm
     assert fields(command(record, "show", "1.1").out)["dependencies"] == '["1.2"]'
 
 
+@pytest.mark.requirement("MV-4", "MV-6")
+def test_archived_tasks_are_not_imported_again_and_are_exported(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASK_RETENTION_DAYS", "0")
+    record = next(it for it in SERVERS if it.name == "heartbeat")
+    path = issues(tmp_path)
+    take(command, record, path, "--yes")
+    command(record, "add", "a change archives what is finished")
+    assert "Gamma" in (tmp_path / "heartbeat_archive.jsonl").read_text("utf-8")
+    assert "Nothing was imported: nothing is new." in take(command, record, path).out
+    command(record, "export", "--to", "todo-md", str(tmp_path / "out"))
+    assert "- [x] Gamma" in (tmp_path / "out").read_text("utf-8")
+
+
 @pytest.mark.requirement("MV-2")
 def test_a_person_is_asked_and_a_pipe_needs_yes(command: Command, tmp_path: Path) -> None:
     record, path = SERVERS[0], issues(tmp_path)

@@ -14,7 +14,7 @@ from heartbeat_mcp.service import HeartbeatService
 from task_core.fields import MAX_LIST, MAX_TEXT
 from task_core.models import format_timestamp
 from task_core.moving import ORIGIN, Arrival, Home, read_moment
-from task_core.store import Selection, Transaction
+from task_core.store import Transaction
 from task_formats.record import ForeignTask, Priority, State
 
 __all__ = ["HeartbeatMover"]
@@ -58,8 +58,8 @@ class HeartbeatMover:
         return self._service.transaction()
 
     def origins(self, work: Transaction[HeartbeatTask]) -> dict[str, str]:
-        """Return the ids of the tasks with an origin, by that."""
-        tasks = ((task.extra_fields.get(ORIGIN), task.id) for task in work.select(Selection()))
+        """Return the ids of the tasks with an origin, by that; archived ones are not imported again."""
+        tasks = ((task.extra_fields.get(ORIGIN), task.id) for task in self._service.select_all(work))
         return {origin: task_id for origin, task_id in tasks if isinstance(origin, str)}
 
     def settle(
@@ -95,8 +95,8 @@ class HeartbeatMover:
         return []
 
     def tasks(self, work: Transaction[HeartbeatTask]) -> list[ForeignTask]:
-        """Return all tasks, the oldest first."""
-        return [_export(task) for task in work.select(Selection())]
+        """Return all tasks, archived ones too, the oldest first."""
+        return [_export(task) for task in self._service.select_all(work)]
 
 
 def _export(task: HeartbeatTask) -> ForeignTask:

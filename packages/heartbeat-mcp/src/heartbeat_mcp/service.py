@@ -168,6 +168,11 @@ class HeartbeatService:
         with self.open_snapshot() as tasks:
             return self._archive.find_any(task_id, tasks)
 
+    def select_all(self, tasks: Collection[HeartbeatTask]) -> list[HeartbeatTask]:
+        """Return the tasks of the list and of the archive, the oldest first."""
+        found = [*tasks.select(Selection()), *self._select_archived(Selection(), tasks)]
+        return sorted(found, key=Order.CREATED.key)
+
     @contextmanager
     def open_snapshot(self) -> Iterator[Collection[HeartbeatTask]]:
         """Open a snapshot of the list that includes changes in HEARTBEAT.md, unless a lock is held for long."""
