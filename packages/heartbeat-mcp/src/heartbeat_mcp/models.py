@@ -8,7 +8,7 @@ from typing import Final, Self
 from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from heartbeat_mcp.recurrence import SCHEDULE_FIELDS, Schedule
+from heartbeat_mcp.recurrence import SCHEDULE_FIELDS, Schedule, parse_moment
 from task_core.models import Columns, Record, Texts, UtcDatetime, microseconds
 from task_core.store import Kind
 
@@ -16,6 +16,7 @@ __all__ = [
     "ACTIVE",
     "ARCHIVED",
     "FINISHED",
+    "IMPORTED",
     "KIND",
     "PREDEFINED_FIELDS",
     "SECTION",
@@ -26,6 +27,9 @@ __all__ = [
 
 ARCHIVED: Final = "archived"
 """The field that marks an archived task in answers and in a database."""
+
+IMPORTED: Final = "imported_at"
+"""The extra field with the moment of the import of a finished task, from which it is kept in the list."""
 
 
 class HeartbeatStatus(StrEnum):
@@ -86,11 +90,12 @@ class HeartbeatTask(Record):
     @cached_property
     @override
     def columns(self) -> Columns:
-        """The values that a store filters and orders tasks by; a task is updated when it is finished.
+        """The values that a store filters and orders tasks by; a task is updated when it is finished or imported.
 
         A Pending task that has a due time is in the order as if it had been created then.
         """
-        finished_at = self.completed_at or self.updated_at
+        moments = (self.completed_at or self.updated_at, parse_moment(self.extra_fields.get(IMPORTED)))
+        finished_at = max(filter(None, moments))
         return Columns(
             state=self.status.value,
             facet=ARCHIVED if (self.model_extra or {}).get(ARCHIVED) is True else "",

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.models import IMPORTED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.recurrence import parse_moment
 from heartbeat_mcp.service import HeartbeatService
 from task_core.fields import MAX_LIST, MAX_TEXT
@@ -78,6 +78,7 @@ class HeartbeatMover:
             extra: dict[str, JsonValue] = {ORIGIN: arrival.origin}
             extra |= {name: it for name in ("priority", "due") if (it := getattr(task, name))}
             rest = dict[str, JsonValue](arrival.rest)
+            extra |= {IMPORTED: format_timestamp(now)} if status.is_finished else {}
             extra |= {f"from_{arrival.origin.partition(':')[0]}": rest} if rest else {}
             work.add(
                 HeartbeatTask(
@@ -101,7 +102,8 @@ class HeartbeatMover:
 
 def _export(task: HeartbeatTask) -> ForeignTask:
     title, _, text = task.raw_user_request.strip().partition("\n")
-    extra = {name: it if isinstance(it, str) else json.dumps(it) for name, it in task.extra_fields.items()}
+    fields = {name: it for name, it in task.extra_fields.items() if name != IMPORTED}
+    extra = {name: it if isinstance(it, str) else json.dumps(it) for name, it in fields.items()}
     rest = {"raw_reference": task.raw_reference or "", "result_file": task.result_file or "", **extra}
     priority = _PRIORITIES.get(rest.get("priority", ""))
     due = rest.pop("due") if parse_moment(rest.get("due")) else None
