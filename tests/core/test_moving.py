@@ -166,6 +166,19 @@ def test_archived_tasks_are_not_imported_again_and_are_exported(
 
 
 @pytest.mark.requirement("MV-2")
+def test_tasks_that_were_finished_long_ago_are_kept_so_that_undo_takes_them_back(
+    command: Command, tmp_path: Path
+) -> None:
+    record = next(it for it in SERVERS if it.name == "heartbeat")
+    path = issues(tmp_path, {"id": "bd-o", "title": "Old", "status": "closed", "closed_at": "2026-02-05T00:00:00Z"})
+    take(command, record, path, "--yes")
+    command(record, "add", "a change archives what was finished long ago")
+    assert "Old" in listed(command, record)
+    ended = command(record, "undo", "1", "--yes")
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.requirement("MV-2")
 def test_a_person_is_asked_and_a_pipe_needs_yes(command: Command, tmp_path: Path) -> None:
     record, path = SERVERS[0], issues(tmp_path)
     for typed, code, count in (("\n", 1, 0), ("y\n", 0, 5)):
@@ -258,6 +271,8 @@ def test_the_report_of_an_export_says_what_has_no_place(command: Command, tmp_pa
         (("import", "--from", "beads"), 2, "name the path to import from"),
         (("export", "--to", "beads"), 2, "name the path to export to"),
         (("import", "--from", "odd", "x"), 2, "invalid choice"),
+        (("import", "--dry-run", "x"), 2, "need the format of another tool"),
+        (("import", "--from", "json", "x", "--map", "a=done"), 2, "need the format of another tool"),
     ],
 )
 def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, expected: str, command: Command) -> None:
