@@ -280,6 +280,20 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, expected: str,
     assert (ended.code, expected in ended.err) == (code, True)
 
 
+@pytest.mark.requirement("MV-2", "MV-6")
+def test_a_folder_that_cannot_be_made_is_named_and_nothing_is_imported(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "tasks-v1")
+    (tmp_path / "file").touch()
+    ended = command(record, "export", "--to", "todo-md", str(tmp_path / "file" / "out"))
+    assert (ended.code, f"{tmp_path / 'file'} cannot be written" in ended.err) == (1, True)
+    long = {"id": "bd-l", "title": "Long", "description": "word " * 30_000, "status": "open"}
+    folder = tmp_path / f"{record.file}.imported"
+    folder.touch()
+    ended = take(command, record, issues(tmp_path, long), "--yes")
+    assert (ended.code, f"{folder} cannot be written" in ended.err) == (1, True)
+    assert command(record, "list", "--all").out == ""
+
+
 @pytest.mark.requirement("MV-1")
 def test_memory_keeps_nothing_that_is_imported(command: Command, tmp_path: Path) -> None:
     record = next(it for it in SERVERS if it.name == "tasks-v1")

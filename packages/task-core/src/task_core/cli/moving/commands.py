@@ -160,10 +160,18 @@ def _add(source: ForeignList, mover: Mover) -> Plan:
     """Add what is new now: others may have changed the list since the preview."""
     with mover.transaction() as work:
         plan = make_plan(source, mover, work)
-        for path, text in plan.files.items():
-            _write(path, text.encode("utf-8", "replace"), over=...)
         mover.add(work, plan.arrivals, plan.present)
+        for path, text in plan.files.items():
+            _write(path, text.encode("utf-8", "replace"))
     return plan
+
+
+def _write(path: Path, data: bytes, *, over: EllipsisType | None = ...) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data, over=over).close()
+    except OSError as error:
+        raise Unreadable(f"{error.filename or path} cannot be written: {describe(error)}") from error
 
 
 def _is_wanted(options: argparse.Namespace, count: int) -> bool:
@@ -206,14 +214,6 @@ def _export(server: TaskServer, options: argparse.Namespace) -> int:
     sys.stdout.writelines(f"{escape_invisible(line)}\n" for line in lines)
     sys.stdout.write(f"Exported {pluralize(len(tasks), 'task')} to {options.path}.\n")
     return 0
-
-
-def _write(path: Path, data: bytes, *, over: EllipsisType | None) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data, over=over).close()
-    except OSError as error:
-        raise Unreadable(f"{path} cannot be written: {describe(error)}") from error
 
 
 def _parse_mapping(word: str) -> tuple[str, State]:
