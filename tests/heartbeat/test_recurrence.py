@@ -92,6 +92,11 @@ def test_an_interval_counts_from_the_completion_whatever_the_clocks_do(moment: i
     assert due == completed + timedelta(seconds=seconds)
 
 
+def test_an_interval_counts_from_now_if_the_completion_is_said_to_be_later() -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert Schedule(every="4h").next_due(datetime.max.replace(tzinfo=UTC), now) == "2026-03-01T16:00:00Z"
+
+
 def test_a_rule_without_a_time_of_day_goes_on_while_clocks_are_set_back() -> None:
     due = datetime(2026, 10, 24, 23, 30, tzinfo=UTC)
     for _ in range(6):

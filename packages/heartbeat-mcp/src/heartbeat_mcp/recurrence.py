@@ -76,9 +76,10 @@ class Schedule:
     def next_due(self, completed: datetime, now: datetime) -> str:
         """Return when the task is due again: ``every`` counts from ``completed``, and ``cron`` from when it was due.
 
-        Times of ``cron`` that have passed by ``now`` are left out, so after a long sleep none of them is made up for.
+        Times of ``cron`` that have passed by ``now`` are left out, so after a long sleep none of them is made up for. A
+        completion after ``now`` counts as one at ``now``.
         """
-        return self.after(completed if self.every else max(now, self.moment or now))
+        return self.after(min(completed, now) if self.every else max(now, self.moment or now))
 
     def after(self, moment: datetime) -> str:
         """Return the first time of a recurring task after ``moment``."""
