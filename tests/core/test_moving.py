@@ -120,6 +120,16 @@ def test_nothing_of_a_task_is_lost(command: Command, record: ServerRecord, tmp_p
         assert [word for word in words if word not in shown[name]] == []
 
 
+@pytest.mark.requirement("MV-3")
+@pytest.mark.parametrize("name", ["heartbeat", "hierarchy"])
+def test_more_criteria_than_a_call_may_give_are_kept(command: Command, name: str, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == name)
+    many = "\n".join(f"- criterion {number}" for number in range(250))
+    take(command, record, issues(tmp_path, {"id": "bd-m", "title": "Many", "acceptance_criteria": many}), "--yes")
+    task_id, _ = listed(command, record)["Many"]
+    assert "criterion 249" in command(record, "show", task_id).out
+
+
 @pytest.mark.requirement("MV-5")
 def test_trees_have_siblings_in_order_one_active_leaf_and_the_status_of_their_subtasks(
     command: Command, tmp_path: Path

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from heartbeat_mcp.models import IMPORTED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.recurrence import parse_moment
 from heartbeat_mcp.service import HeartbeatService
-from task_core.fields import MAX_LIST, MAX_TEXT
+from task_core.fields import MAX_TEXT
 from task_core.models import format_timestamp
 from task_core.moving import ORIGIN, Arrival, Home, read_moment
 from task_core.store import Transaction
@@ -85,7 +85,7 @@ class HeartbeatMover:
                     id=self._service.new_id(work),
                     status=status,
                     raw_user_request="\n\n".join(filter(None, (task.title, task.text))),
-                    ideas=(*task.criteria, *task.notes)[:MAX_LIST],
+                    ideas=(*task.criteria, *task.notes),
                     result=task.result or None,
                     created_at=created,
                     updated_at=max(created, read_moment(task.updated, now) or created),

@@ -11,7 +11,7 @@ from typing import Final
 from hierarchy_mcp.creation import choose_id
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
 from hierarchy_mcp.tree import active_leaves, settle
-from task_core.fields import MAX_LINE, MAX_LIST, MAX_TEXT
+from task_core.fields import MAX_LINE, MAX_TEXT
 from task_core.moving import ORIGIN, Arrival, Home
 from task_core.store import ROOTS, Store, Transaction
 from task_core.store.collection import Node
@@ -101,7 +101,7 @@ class HierarchyMover:
                 name=task.title,
                 description=task.text or None,
                 status=statuses[task.id],
-                completion_criteria=task.criteria[:MAX_LIST],
+                completion_criteria=task.criteria,
                 resolution=task.result or None,
             )
             work.add(new.changed(**{ORIGIN: arrival.origin}), found[task.parent] if task.parent else ROOTS)
