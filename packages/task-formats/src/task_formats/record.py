@@ -77,7 +77,7 @@ class Contents:
     """In the order of the source."""
     problems: tuple[Remark, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many records of each kind are not work (tombstones, machinery, templates)."""
+    """The number of records of each kind that are not work (tombstones, machinery, templates)."""
     warnings: tuple[str, ...] = ()
     """Sentences about the source as a whole."""
     unknown_statuses: frozenset[str] = frozenset()

@@ -21,7 +21,7 @@ __all__ = ["NAME", "find", "read", "signs"]
 NAME: Final = "taskmaster"
 
 _PLACES: Final = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
-"""Where a project has its tasks, the present place first."""
+"""The places for the tasks of a project, the present one first."""
 
 _MAIN: Final = "master"
 """The tag that a project has from the beginning."""

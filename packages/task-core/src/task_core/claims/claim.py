@@ -83,7 +83,7 @@ class Claim:
 
     @property
     def lifetime(self) -> str:
-        """How long a claim without a deadline lasts."""
+        """The end of a claim without a deadline, in words."""
         return "until a person releases it" if self.process == ASSIGNED else "for as long as its agent runs"
 
     def is_living(self, now: int) -> bool:

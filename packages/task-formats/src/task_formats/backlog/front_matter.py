@@ -12,7 +12,7 @@ from task_formats.decoding import as_text, check_depth
 __all__ = ["FrontMatter", "Remarks", "dump_mapping", "parse_mapping", "parse_simple", "split_front_matter"]
 
 Remarks = list[tuple[int, str]]
-"""What is wrong with a file: lines, and sentences about them."""
+"""The faults of a file: lines, and sentences about them."""
 
 _LOADER: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

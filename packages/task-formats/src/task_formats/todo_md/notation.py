@@ -56,7 +56,7 @@ EMOJI: Final[Mapping[str, State]] = {
 """States by the emoji at an edge of an item, or in its box."""
 
 BOXES: Final[Mapping[State, str]] = {"open": " ", "done": "x", "active": "/", "cancelled": "-"}
-"""What is written into a box."""
+"""The character to write into a box."""
 
 SIGNS: Final[Mapping[State, str]] = {
     "open": "⬜",

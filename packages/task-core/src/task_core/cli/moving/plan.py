@@ -18,7 +18,7 @@ from task_formats.record import Contents, ForeignTask, State
 __all__ = ["ForeignList", "NoPlace", "Plan", "make_plan"]
 
 _ROOM: Final = 300
-"""Characters of a text that is too long that are left for saying where the whole of it is."""
+"""Characters at the end of a shortened text that are reserved for the path of the file with the whole text."""
 
 _MAX_ORIGIN: Final = 100
 """Characters of an origin, which some servers keep in a short field."""
@@ -40,7 +40,7 @@ class NoPlace(TaskError):
 
 @dataclass(frozen=True, slots=True)
 class ForeignList:
-    """What was read, and how it is called."""
+    """The tasks of another tool, as they were read."""
 
     format: str
     """the name of the format"""
@@ -61,7 +61,7 @@ class ForeignList:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an import does."""
+    """The effect of an import."""
 
     arrivals: Sequence[Arrival]
     """the new tasks, parents first"""
