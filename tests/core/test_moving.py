@@ -377,3 +377,13 @@ def test_another_project_with_the_same_ids_is_noticed_and_gets_a_name(
     out = take(command, record, str(path), "--source", "other", "--yes").out
     assert "Imported 5 tasks" in out
     assert {"Alpha", "Omega"} <= listed(command, record).keys()
+
+
+@pytest.mark.requirement("MV-3")
+def test_tasks_of_one_time_stay_in_their_order(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "tasks-v1")
+    names = [f"n{number}" for number in range(30)]
+    more = [{"id": f"bd-{name}", "title": name, "status": "open"} for name in names]
+    take(command, record, issues(tmp_path, *more), "--yes")
+    found = [name for name in listed(command, record) if name in names]
+    assert found in (names, names[::-1])

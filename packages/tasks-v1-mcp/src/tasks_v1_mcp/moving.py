@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -19,6 +20,9 @@ __all__ = ["TasksMover"]
 _MAX_TAGS: Final = 20
 _MAX_TAG: Final = 50
 """The bounds of ``create_task``."""
+
+_STEP: Final = timedelta(microseconds=1)
+"""The step between the ids of tasks that were created at one time: it keeps their order, and no two ids meet."""
 
 _STATES: Final[Mapping[V1Status, State]] = {
     V1Status.PENDING: "open",
@@ -68,13 +72,13 @@ class TasksMover:
 
     def add(self, work: Transaction[StoredTask], arrivals: Sequence[Arrival], _: Mapping[str, str]) -> list[str]:
         """Add the tasks."""
-        for arrival in arrivals:
+        for place, arrival in enumerate(arrivals):
             task, now = arrival.task, work.next_moment()
             created = read_moment(task.created, now) or now
             updated = max(created, read_moment(task.updated or task.closed, now) or created)
             work.add(
                 StoredTask(
-                    id=new_id(created, work, self._rng),
+                    id=new_id(created + place * _STEP, work, self._rng),
                     title=task.title,
                     description=task.text or None,
                     status=V1Status(self.home.statuses[task.state]),
