@@ -309,11 +309,11 @@ def test_sections_that_occur_twice_are_both_kept() -> None:
 
 
 def test_repeated_ids_get_a_suffix_and_relations_lead_to_the_first() -> None:
-    fronts = ["id: task-1\ntitle: a", "id: TASK-1\ntitle: b\ndependencies: [1]", "id: task-1.2\ntitle: c"]
+    fronts = ["id: task-1\ntitle: a", "id: TASK-1\ntitle: b\ndependencies: [1, 2]", "id: task-1.2\ntitle: c"]
     reading = read([SourceFile(f"{n}.md", f"---\n{front}\n---\n".encode()) for n, front in enumerate(fronts)])
     assert [(task.id, task.parent, task.dependencies) for task in reading.tasks] == [
         ("task-1", None, ()),
-        ("TASK-1-2", None, ("task-1",)),
+        ("TASK-1-2", None, ("task-1", "2")),
         ("task-1.2", "task-1", ()),
     ]
     assert texts(reading) == ["1.md 0.md has the id TASK-1 too; this task got TASK-1-2."]

@@ -14,7 +14,7 @@ from task_formats.fields import STATES, Fields, normalize, one_line
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from task_formats.record import State
 
@@ -67,7 +67,8 @@ def read(files: Sequence[SourceFile]) -> Contents:
             if task.status and task.state == "open" and _state_of(task.status, config.statuses) is None:
                 unknown.add(task.status)
     unique, repeated = unique_ids(tasks, str.casefold)
-    return Contents(_connect(unique), (*problems, *repeated), dict(left_out), unknown_statuses=frozenset(unknown))
+    connected = _connect(unique, {task.id for task in tasks})
+    return Contents(connected, (*problems, *repeated), dict(left_out), unknown_statuses=frozenset(unknown))
 
 
 def _markdown(files: Iterable[SourceFile]) -> Iterator[SourceFile]:
@@ -160,13 +161,17 @@ def _flat(value: object) -> object:
     return value
 
 
-def _connect(tasks: Sequence[ForeignTask]) -> tuple[ForeignTask, ...]:
-    """Return the tasks with the ids of others as these write them; ids are compared without case and without prefix."""
+def _connect(tasks: Sequence[ForeignTask], own: Container[str]) -> tuple[ForeignTask, ...]:
+    """Return the tasks with the ids of others as these write them; ids are compared without case and without prefix.
+
+    ``own`` has the ids that the files give; a repeated one has a suffix instead, which is not a number of a task.
+    """
     known: dict[str, str] = {}
     for task in tasks:
         known.setdefault(task.id.casefold(), task.id)
     for task in tasks:
-        known.setdefault(task.id.rpartition("-")[2].casefold(), task.id)
+        if task.id in own:
+            known.setdefault(task.id.rpartition("-")[2].casefold(), task.id)
 
     def find(name: str) -> str:
         return known.get(name.casefold(), name)
