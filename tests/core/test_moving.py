@@ -282,6 +282,7 @@ def test_the_report_of_an_export_says_what_has_no_place(command: Command, tmp_pa
         (("export", "--to", "beads"), 2, "name the path to export to"),
         (("import", "--from", "odd", "x"), 2, "invalid choice"),
         (("import", "--dry-run", "x"), 2, "need the format of another tool"),
+        (("import", "--source", "a", "x"), 2, "need the format of another tool"),
         (("import", "--from", "json", "x", "--map", "a=done"), 2, "need the format of another tool"),
     ],
 )

@@ -54,8 +54,8 @@ def run_move_command(program: Program, words: Sequence[str]) -> int:
     if options.format in (None, "json"):
         if not program.has_database:
             parser.error(f"name the format: --{'from' if command == 'import' else 'to'} FORMAT")
-        if command == "import" and (options.is_dry or options.map or options.is_json):
-            parser.error("--dry-run, --map and --json need the format of another tool: --from FORMAT")
+        if command == "import" and (options.is_dry or options.map or options.source or options.is_json):
+            parser.error("--dry-run, --map, --source and --json need the format of another tool: --from FORMAT")
         from task_core.cli.commands import Commands, run_store_command  # noqa: PLC0415 - only this needs it
 
         commands = Commands(settings, cast("Any", program.codec)(), program.side(settings))
