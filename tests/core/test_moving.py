@@ -188,6 +188,17 @@ def test_tasks_that_were_finished_long_ago_are_kept_so_that_undo_takes_them_back
     assert (ended.code, ended.err) == (0, "")
 
 
+@pytest.mark.requirement("MV-3", "MV-5")
+def test_a_task_below_a_subtask_that_was_imported_before_names_it(command: Command, tmp_path: Path) -> None:
+    record = next(it for it in SERVERS if it.name == "taskmaster")
+    take(command, record, issues(tmp_path), "--yes")
+    new = {"id": "bd-f", "title": "Zeta", "status": "open", "parent": "bd-b"}
+    out = take(command, record, issues(tmp_path, new), "--yes").out
+    assert "bd-f becomes a subtask of 1: there is one level of subtasks" in out
+    task_id, _ = listed(command, record)["Zeta"]
+    assert (task_id, "Parent: bd-b" in command(record, "show", task_id).out) == ("1.4", True)
+
+
 @pytest.mark.requirement("MV-2")
 def test_a_person_is_asked_and_a_pipe_needs_yes(command: Command, tmp_path: Path) -> None:
     record, path = SERVERS[0], issues(tmp_path)

@@ -73,19 +73,22 @@ class TaskmasterMover:
     def add(self, work: TagTasks, arrivals: Sequence[Arrival], ids: Mapping[str, str]) -> list[str]:
         """Add the tasks under new numbers, and then what they wait for."""
         found = dict(ids)
+        notes: list[str] = []
         added: list[tuple[Arrival, ProjectItem]] = []
         for arrival in arrivals:
             task = arrival.task
             if task.parent:
-                parent = work.get(found[task.parent].partition(".")[0])
-                item = add_subtask(work, parent, _fields(task))
+                top, *deeper = found[task.parent].split(".")
+                if deeper:  # a subtask that was imported before
+                    notes.append(f"{task.id} becomes a subtask of {top}: there is one level of subtasks")
+                    task = replace(task, notes=(*task.notes, f"Parent: {task.parent}"))
+                item = add_subtask(work, work.get(top), _fields(task))
             else:
                 item = add_task(work, _fields(task))
             item.fields.update(_more(arrival))
             found[task.id] = item.id
             added.append((arrival, item))
         graph = build_graph(work, inherits=True)
-        notes: list[str] = []
         for arrival, item in added:
             for name in arrival.task.dependencies:
                 try:
