@@ -89,7 +89,9 @@ def run_all(
         except Exception as error:
             if not foreign:
                 raise
-            outcome = Outcome(condition.name, condition.group, size, why_not=f"{type(error).__name__} at its start")
+            outcome = Outcome(
+                condition.name, condition.group, size, why_not=f"failed in the run ({type(error).__name__})"
+            )
         print(f"{condition.name}, {size}: {outcome.done} of {outcome.units}", file=sys.stderr)
         return outcome
 

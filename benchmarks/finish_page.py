@@ -59,7 +59,7 @@ def _tables(outcomes: Sequence[Outcome]) -> str:
 
 def _chart(outcomes: Sequence[Outcome]) -> str:
     ordered = sorted(outcomes, key=lambda one: one.group != "ours")
-    names = [one.condition.rpartition("/")[2] for one in ordered]
+    names = [one.condition.rpartition("/")[2].replace(" + ", ", ") for one in ordered]
     ours = sum(one.group == "ours" for one in ordered)
     values = {
         "Units done again": [float(one.twice) for one in ordered],
