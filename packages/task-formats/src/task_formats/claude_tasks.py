@@ -1,21 +1,15 @@
 """The task lists of Claude Code: a folder with one file a task, or an older list of to-dos in one file."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 from task_formats.decoding import json_of
 from task_formats.fields import STATES, Fields, normalize, one_line
 from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
-from task_formats.record import Contents, ForeignTask, Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from task_formats.record import SourceFile
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 __all__ = ["NAME", "find", "read", "signs"]
 

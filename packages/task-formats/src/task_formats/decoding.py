@@ -1,22 +1,14 @@
 """Decoding that the readers share: text, JSON, ids and times."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import math
 import re
-from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
 
-from task_formats.record import Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from task_formats.record import ForeignTask, SourceFile
+from task_formats.record import ForeignTask, Remark, SourceFile
 
 __all__ = ["as_text", "check_depth", "json_of", "moment", "parse_json", "text_of", "unique_ids"]
 

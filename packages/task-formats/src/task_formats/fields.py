@@ -1,18 +1,12 @@
 """Fields of foreign tasks: typed access that keeps what it does not understand, states, priorities and criteria."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from task_formats.decoding import as_text, moment
-from task_formats.record import Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from task_formats.record import Priority, State
+from task_formats.record import Priority, Remark, State
 
 __all__ = ["PRIORITIES", "STATES", "Fields", "join_items", "normalize", "one_line", "split_criteria", "split_items"]
 

@@ -1,18 +1,12 @@
 """The formats by name: each is read and written by a module of its own, which is imported when it is used (MV-1)."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
-from task_formats.record import Contents, SourceFile, Writing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from task_formats.record import ForeignTask
+from task_formats.record import Contents, ForeignTask, SourceFile, Writing
 
 __all__ = ["FORMATS", "WRITABLE", "KnownFormat", "Unreadable", "load", "recognise"]
 

@@ -1,20 +1,14 @@
 """Issues of GitHub, as ``gh issue list --json …`` writes them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 from task_formats.decoding import as_text, json_of
 from task_formats.fields import PRIORITIES, Fields, normalize, one_line
 from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
-from task_formats.record import Contents, ForeignTask, Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from task_formats.record import Priority, SourceFile, State
+from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile, State
 
 __all__ = ["NAME", "find", "read", "signs"]
 

@@ -1,15 +1,10 @@
 """Ids that are unique in one reading; importing again finds the same tasks by them (MV-4)."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import MutableSequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from task_formats.record import Remark
-
-if TYPE_CHECKING:
-    from collections.abc import MutableSequence
 
 __all__ = ["IdRegister"]
 

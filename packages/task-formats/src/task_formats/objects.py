@@ -1,17 +1,11 @@
 """The objects in JSON files: one for each task."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from task_formats.decoding import json_of
-from task_formats.record import Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from task_formats.record import ForeignTask, SourceFile
+from task_formats.record import ForeignTask, Remark, SourceFile
 
 __all__ = ["Found", "add_reverse", "list_objects", "objects_in"]
 

@@ -1,13 +1,9 @@
 """The neutral records that every reader gives and every writer takes."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Literal, Protocol
 
 __all__ = ["Contents", "ForeignTask", "Format", "Priority", "Remark", "SourceFile", "State", "Writing"]
 

@@ -1,18 +1,12 @@
 """Comparison of tasks with the files written for them, which says what a format cannot hold (MV-6)."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from task_formats.decoding import moment
 from task_formats.fields import STATES, normalize
-from task_formats.record import Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from task_formats.record import ForeignTask
+from task_formats.record import ForeignTask, Remark
 
 __all__ = ["find_differences"]
 

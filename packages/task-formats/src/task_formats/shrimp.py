@@ -1,17 +1,13 @@
 """Shrimp Task Manager: a JSON file with a list of tasks, and a folder of those that were cleared."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from task_formats.decoding import as_text, json_of, unique_ids
 from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 __all__ = ["NAME", "find", "read", "signs"]
 

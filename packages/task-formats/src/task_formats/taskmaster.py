@@ -1,20 +1,14 @@
 """Projects of Task Master: ``tasks.json``, with tags or without."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from task_formats.decoding import as_text, json_of
 from task_formats.fields import STATES, Fields, normalize, one_line
 from task_formats.id_register import IdRegister
 from task_formats.objects import list_objects
-from task_formats.record import Contents, ForeignTask, Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from task_formats.record import SourceFile
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 __all__ = ["NAME", "find", "read", "signs"]
 

@@ -1,22 +1,15 @@
 """Files of todo.txt: one task a line (https://github.com/todotxt/todo.txt)."""
 
-from __future__ import annotations
-
 import re
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from task_formats.decoding import text_of
 from task_formats.fields import Fields, one_line
 from task_formats.id_register import IdRegister
-from task_formats.record import Contents, ForeignTask, SourceFile, Writing
+from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile, Writing
 from task_formats.round_trip import find_differences
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from task_formats.record import Priority, Remark
 
 __all__ = ["NAME", "find", "read", "signs", "write"]
 

@@ -1,7 +1,5 @@
 """Folders of Backlog.md: where they are, and what each one says about its files."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path, PurePosixPath

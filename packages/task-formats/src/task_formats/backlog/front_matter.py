@@ -1,7 +1,5 @@
 """Front matter of Backlog.md: YAML whose values are all text, repaired where people often write it wrongly."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

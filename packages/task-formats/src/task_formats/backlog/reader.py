@@ -1,22 +1,16 @@
 """Reader of Backlog.md."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from task_formats.backlog.folders import CONFIGS, ROOT_CONFIG, kind_of
 from task_formats.backlog.front_matter import parse_mapping, split_front_matter
 from task_formats.backlog.sections import split_body
 from task_formats.decoding import text_of, unique_ids
 from task_formats.fields import STATES, Fields, normalize, one_line
-from task_formats.record import Contents, ForeignTask, Remark, SourceFile
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-
-    from task_formats.record import State
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile, State
 
 __all__ = ["read", "signs"]
 

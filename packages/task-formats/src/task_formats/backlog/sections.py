@@ -1,17 +1,12 @@
 """Sections of a Backlog.md file: headings, with the text below them between markers."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from task_formats.backlog.front_matter import Remarks
 from task_formats.fields import join_items, split_items
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from task_formats.backlog.front_matter import Remarks
 
 __all__ = ["COMMENTS", "DEFINITION_OF_DONE", "PLAN", "Sections", "compose_body", "split_body"]
 

@@ -1,25 +1,19 @@
 """Writer of Backlog.md."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from task_formats.backlog.front_matter import dump_mapping
 from task_formats.backlog.reader import read
 from task_formats.backlog.sections import COMMENTS, DEFINITION_OF_DONE, Sections, compose_body
 from task_formats.decoding import moment
 from task_formats.fields import STATES, normalize, one_line
-from task_formats.record import Remark, SourceFile, Writing
+from task_formats.record import ForeignTask, Remark, SourceFile, State, Writing
 from task_formats.round_trip import find_differences
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from task_formats.record import ForeignTask, State
 
 __all__ = ["write"]
 

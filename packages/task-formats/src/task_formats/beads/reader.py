@@ -1,20 +1,16 @@
 """Reader of Beads."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from task_formats.decoding import as_text, json_of, parse_json, text_of, unique_ids
 from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 __all__ = ["DESIGN", "LOWEST", "find", "read", "signs"]
 

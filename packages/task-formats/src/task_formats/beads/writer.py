@@ -1,20 +1,14 @@
 """Writer of Beads."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from task_formats.beads.reader import DESIGN, LOWEST, read
 from task_formats.decoding import moment
 from task_formats.fields import STATES, join_items, normalize, split_criteria
-from task_formats.record import Remark, SourceFile, Writing
+from task_formats.record import ForeignTask, Priority, Remark, SourceFile, State, Writing
 from task_formats.round_trip import find_differences
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from task_formats.record import ForeignTask, Priority, State
 
 __all__ = ["write"]
 

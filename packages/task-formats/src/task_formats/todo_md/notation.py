@@ -1,16 +1,11 @@
 """Notation of lists in Markdown: headings, items, boxes and the signs for states."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from task_formats.fields import STATES, normalize
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from task_formats.record import State
+from task_formats.record import State
 
 __all__ = [
     "BOX",

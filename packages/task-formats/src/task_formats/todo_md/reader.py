@@ -1,17 +1,16 @@
 """Reader of lists in Markdown."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from task_formats.decoding import text_of
 from task_formats.fields import one_line
 from task_formats.id_register import IdRegister
-from task_formats.record import Contents, ForeignTask, Remark
+from task_formats.record import Contents, ForeignTask, Remark, SourceFile, State
 from task_formats.todo_md.notation import (
     BOX,
     EMOJI,
@@ -25,12 +24,6 @@ from task_formats.todo_md.notation import (
     take_heading,
     take_mark,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from task_formats.record import SourceFile, State
 
 __all__ = ["find", "read", "signs"]
 

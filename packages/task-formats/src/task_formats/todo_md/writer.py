@@ -1,20 +1,13 @@
 """Writer of lists in Markdown."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
 from task_formats.fields import one_line
-from task_formats.record import SourceFile, Writing
+from task_formats.record import ForeignTask, SourceFile, Writing
 from task_formats.round_trip import find_differences
 from task_formats.todo_md.notation import BOXES, ESCAPED, SIGNS, find_state, follow_fence, take_heading, take_mark
 from task_formats.todo_md.reader import read
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from task_formats.record import ForeignTask
 
 __all__ = ["write"]
 
