@@ -288,7 +288,7 @@ def test_the_report_of_an_export_says_what_has_no_place(command: Command, tmp_pa
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("import", "--from", "beads", "nothing"), 1, "nothing does not exist"),
+        (("import", "--from", "beads", "nothing"), 1, "nothing: No such file or directory: name the file"),
         (("import", "--from", "beads"), 2, "name the path to import from"),
         (("export", "--to", "beads"), 2, "name the path to export to"),
         (("import", "--from", "odd", "x"), 2, "invalid choice"),

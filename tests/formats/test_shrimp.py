@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_formats.record import Contents, ForeignTask, SourceFile
-from task_formats.shrimp import NAME, find, read, signs
+from task_formats.shrimp import find, read, signs
 from tests.formats.strategies import json_values
 
 pytestmark = pytest.mark.requirement("MV-7", "MV-8")
@@ -44,7 +44,6 @@ def texts(reading: Contents) -> list[str]:
 
 
 def test_everything_in_a_task_has_a_place() -> None:
-    assert NAME == "shrimp"
     assert read(source(WHOLE)) == Contents(
         (
             ForeignTask(

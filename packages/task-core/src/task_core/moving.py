@@ -1,14 +1,19 @@
 """The tasks of a server as ``import --from`` and ``export --to`` need them (MV-1, MV-6)."""
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from task_core.models import as_utc
-from task_formats.record import ForeignTask, Priority, State
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from task_formats.record import ForeignTask, Priority, State
 
 __all__ = ["ORIGIN", "Arrival", "Home", "Mover", "read_moment"]
 

@@ -11,9 +11,7 @@ from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
-__all__ = ["NAME", "find", "read", "signs"]
-
-NAME: Final = "claude-tasks"
+__all__ = ["find", "read", "signs"]
 
 _TASK: Final = re.compile(r"(?:.*/)?\d+\.json", re.ASCII)
 """The name of a file with one task."""

@@ -10,9 +10,6 @@ from task_formats.record import Contents, ForeignTask, SourceFile, Writing
 
 __all__ = ["FORMATS", "WRITABLE", "KnownFormat", "Unreadable", "load", "recognise"]
 
-_MAX_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of one file: far more than any list of tasks has."""
-
 _SURE: Final = 2
 """Signs that make a format sure."""
 
@@ -45,7 +42,7 @@ class KnownFormat:
         """Return the files for ``tasks``; only for those in ``WRITABLE``."""
         return self._load().write(tasks)
 
-    def _load(self) -> Any:  # noqa: ANN401 - a module, as ``record.Format`` describes it
+    def _load(self) -> Any:  # noqa: ANN401 - a module with these functions
         return import_module(f"task_formats.{self.module}")
 
 
@@ -102,17 +99,13 @@ def recognise(path: Path) -> tuple[str, tuple[str, ...]]:
 def _check(path: Path) -> None:
     try:
         path.stat()
-    except FileNotFoundError as error:
-        raise Unreadable(f"{path} does not exist: name the file or the folder that has the tasks") from error
     except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {error.strerror}") from error
+        raise Unreadable(f"{path}: {error.strerror}: name the file or the folder that has the tasks") from error
 
 
 def _read(file: Path, start: Path) -> SourceFile:
     """Return a file, named by its path from ``start``."""
     try:
-        if file.stat().st_size > _MAX_BYTES:
-            raise Unreadable(f"{file} has more than {_MAX_BYTES // 1024**2} MiB: split it, or name another one")
         data = file.read_bytes()
     except OSError as error:
         raise Unreadable(f"{file} cannot be read: {error.strerror}") from error

@@ -10,9 +10,7 @@ from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
 from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile, State
 
-__all__ = ["NAME", "find", "read", "signs"]
-
-NAME: Final = "github"
+__all__ = ["find", "read", "signs"]
 
 _LIMIT: Final = 30
 """The issues that gh lists if nobody asks for more."""

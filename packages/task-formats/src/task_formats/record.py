@@ -1,11 +1,10 @@
 """The neutral records that every reader gives and every writer takes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
-__all__ = ["Contents", "ForeignTask", "Format", "Priority", "Remark", "SourceFile", "State", "Writing"]
+__all__ = ["Contents", "ForeignTask", "Priority", "Remark", "SourceFile", "State", "Writing"]
 
 State = Literal["open", "active", "blocked", "deferred", "review", "done", "cancelled"]
 Priority = Literal["critical", "high", "medium", "low"]
@@ -86,21 +85,3 @@ class Writing:
 
     files: tuple[SourceFile, ...]
     problems: tuple[Remark, ...] = ()
-
-
-class Format(Protocol):
-    """A module for one format; those that can be written also have ``write(tasks) -> Writing``."""
-
-    NAME: str
-
-    def find(self, path: Path) -> list[Path]:
-        """Return the files of this format, sorted, at ``path``: a file, the folder of the format, or a project."""
-        ...
-
-    def signs(self, files: Sequence[SourceFile]) -> tuple[str, ...]:
-        """Return the signs that ``files`` are of this format, in words; two or more make it sure."""
-        ...
-
-    def read(self, files: Sequence[SourceFile]) -> Contents:
-        """Read ``files``; no input raises an error."""
-        ...

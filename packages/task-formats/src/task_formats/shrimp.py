@@ -9,9 +9,7 @@ from task_formats.decoding import as_text, json_of, unique_ids
 from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
-__all__ = ["NAME", "find", "read", "signs"]
-
-NAME = "shrimp"
+__all__ = ["find", "read", "signs"]
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _OWN_FIELDS: Final = frozenset({"analysisResult", "implementationGuide", "relatedFiles", "verificationCriteria"})

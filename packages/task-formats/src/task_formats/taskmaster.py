@@ -10,9 +10,7 @@ from task_formats.id_register import IdRegister
 from task_formats.objects import list_objects
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
-__all__ = ["NAME", "find", "read", "signs"]
-
-NAME: Final = "taskmaster"
+__all__ = ["find", "read", "signs"]
 
 _PLACES: Final = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
 """The places for the tasks of a project, the present one first."""

@@ -11,9 +11,7 @@ from task_formats.id_register import IdRegister
 from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile, Writing
 from task_formats.round_trip import find_differences
 
-__all__ = ["NAME", "find", "read", "signs", "write"]
-
-NAME: Final = "todo-txt"
+__all__ = ["find", "read", "signs", "write"]
 
 _DATE = r"\d{4}-\d\d-\d\d"
 _LINE: Final = re.compile(rf"(?:(x) (?:({_DATE}) )?|\(([A-Z])\) )?(?:({_DATE}) )?(.+)", re.ASCII)

@@ -4,6 +4,4 @@ from task_formats.backlog.folders import find
 from task_formats.backlog.reader import read, signs
 from task_formats.backlog.writer import write
 
-__all__ = ["NAME", "find", "read", "signs", "write"]
-
-NAME = "backlog"
+__all__ = ["find", "read", "signs", "write"]

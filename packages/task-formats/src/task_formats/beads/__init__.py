@@ -3,6 +3,4 @@
 from task_formats.beads.reader import find, read, signs
 from task_formats.beads.writer import write
 
-__all__ = ["NAME", "find", "read", "signs", "write"]
-
-NAME = "beads"
+__all__ = ["find", "read", "signs", "write"]

@@ -1,10 +1,6 @@
 """Lists in Markdown, as people keep them in TODO.md."""
 
-from typing import Final
-
 from task_formats.todo_md.reader import find, read, signs
 from task_formats.todo_md.writer import write
 
-__all__ = ["NAME", "find", "read", "signs", "write"]
-
-NAME: Final = "todo-md"
+__all__ = ["find", "read", "signs", "write"]
