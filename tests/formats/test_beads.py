@@ -182,8 +182,8 @@ def test_priorities_are_read(priority: object, read_as: str | None, rest: dict[s
         ("<<<<<<< HEAD", ":2 Not valid JSON: ", None),
         ("null", ":2 null is not an issue.", None),
         ("5", ":2 5 is not an issue.", None),
-        ('{"status": "open"}', ":2 The record has neither an id nor a title: it is not an issue.", None),
-        ('{"title": "a"}', ":2 There is no id; the issue gets issues.jsonl:2.", ("issues.jsonl:2", "a")),
+        ('{"status": "open"}', ":2 This is not a task: it has no id and no title.", None),
+        ('{"title": "a"}', ":2 There is no id; the task gets issues.jsonl:2.", ("issues.jsonl:2", "a")),
         ('{"id": 5, "title": " "}', ":2 There is no title; the id is used.", ("5", "5")),
         (
             '{"id": "bd-1", "title": "a\\nb"}',

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from task_formats.decoding import as_text, json_of, moment, text_of, unique_ids
-from task_formats.record import ForeignTask, Remark, SourceFile
+from task_formats.decoding import as_text, json_of, moment, text_of
+from task_formats.id_register import IdRegister
+from task_formats.record import Remark, SourceFile
 
 pytestmark = pytest.mark.requirement("MV-7", "MV-8")
 
@@ -72,16 +73,11 @@ def test_a_value_of_a_field_is_kept_as_text_or_json() -> None:
 
 
 def test_a_repeated_id_gets_a_suffix_that_is_free() -> None:
-    tasks = [ForeignTask(id, id, place=f"{n}.md") for n, id in enumerate(["a", "A", "a", "a-2", "a"])]  # noqa: A001
-    unique, problems = unique_ids(tasks)
-    assert [task.id for task in unique] == ["a", "A", "a-3", "a-2", "a-4"]
-    assert problems == [
-        Remark("2.md", "0.md has the id a too; this task got a-3."),
-        Remark("4.md", "0.md has the id a too; this task got a-4."),
-    ]
-    unique, problems = unique_ids(tasks, str.casefold)
-    assert [task.id for task in unique] == ["a", "A-3", "a-4", "a-2", "a-5"]
-    assert len(problems) == 3
+    for key, unique in ((str, ["a", "A", "a-2", "a-2-2", "a-3"]), (str.casefold, ["a", "A-2", "a-3", "a-2-2", "a-4"])):
+        problems: list[Remark] = []
+        ids = IdRegister(problems, key)
+        assert [ids.claim(own, f"{n}.md") for n, own in enumerate(["a", "A", "a", "a-2", "a"])] == unique
+        assert problems[-1] == Remark("4.md", f"0.md has the id a too; this task got {unique[-1]}.")
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_relations_that_only_the_other_issue_names_are_kept() -> None:
     found = read("github", [first, *others, {"number": 5, "parent": 1, "blockedBy": [{"number": 1}, 1]}])
     assert (found.tasks[3].title, [problem.text for problem in found.problems]) == (
         "5",
-        ["No title; the number is used."],
+        ["There is no title; the number is used."],
     )
     assert [(task.id, task.parent, task.dependencies) for task in found.tasks] == [
         ("1", None, ("https://github.example/x/other/issues/2",)),

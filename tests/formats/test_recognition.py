@@ -85,7 +85,7 @@ def test_a_look_alike_is_not_recognised(name: str, tmp_path: Path) -> None:
 def test_the_bytes_of_a_name_that_is_not_text_are_shown(tmp_path: Path) -> None:
     file = tmp_path / "tasks" / os.fsdecode(b"task-1 - caf\xe9.md")
     write(tmp_path, {f"tasks/{file.name}": "---\nid: task-1\n---\n"})
-    assert FORMATS["backlog"].read(load("backlog", tmp_path)).tasks[0].title == r"caf\udce9"
+    assert FORMATS["backlog"].read(load("backlog", tmp_path)).tasks[0].place == r"tasks/task-1 - caf\udce9.md"
 
 
 @pytest.mark.requirement("MV-1")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from task_formats.decoding import json_of
-from task_formats.fields import STATES, Fields, normalize, one_line
+from task_formats.fields import Fields, find_unknown, one_line, state_of
 from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
@@ -66,8 +66,7 @@ def read(files: Sequence[SourceFile]) -> Contents:
         task_id = ids.claim(start + own, place) if own else ids.name(title, place, start)
         blocks[task_id] = tuple(start + name for name in fields.names("blocks"))
         tasks.append(_task(fields, task_id, title, start, place))
-    unknown = {task.status for task in tasks if task.status and normalize(task.status) not in STATES}
-    return Contents(add_reverse(tasks, blocks, "blocks"), tuple(problems), unknown_statuses=frozenset(unknown))
+    return Contents(add_reverse(tasks, blocks, "blocks"), tuple(problems), unknown_statuses=find_unknown(tasks))
 
 
 def _task(fields: Fields, task_id: str, title: str, start: str, place: str) -> ForeignTask:
@@ -78,7 +77,7 @@ def _task(fields: Fields, task_id: str, title: str, start: str, place: str) -> F
         id=task_id,
         title=title or task_id,
         text=fields.text("description"),
-        state=STATES.get(normalize(status), "open"),
+        state=state_of(status),
         status=status,
         dependencies=tuple(start + name for name in fields.names("blockedBy")),
         rest=fields.rest(),

@@ -4,13 +4,12 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 
-from task_formats.record import ForeignTask, Remark, SourceFile
+from task_formats.record import Remark, SourceFile
 
-__all__ = ["as_text", "check_depth", "json_of", "moment", "parse_json", "text_of", "unique_ids"]
+__all__ = ["as_text", "check_depth", "json_of", "moment", "parse_json", "text_of"]
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _MAX_DEPTH = 50
@@ -90,36 +89,6 @@ def check_depth(value: object) -> None:
 def as_text(value: object) -> str:
     """Return ``value`` as ``rest`` keeps it: text as it is, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def unique_ids(
-    tasks: Iterable[ForeignTask], key: Callable[[str], str] = str
-) -> tuple[tuple[ForeignTask, ...], list[Remark]]:
-    """Give each task whose id an earlier one has a suffix (``-2``, ``-3``, …), with a problem.
-
-    Ids are the same if their ``key`` is.
-    """
-    tasks = tuple(tasks)
-    taken = {key(task.id) for task in tasks}
-    first: dict[str, str] = {}
-    numbers: dict[str, int] = {}
-    problems: list[Remark] = []
-    unique: list[ForeignTask] = []
-    for task in tasks:
-        name = key(task.id)
-        if name not in first:
-            first[name] = task.place
-            unique.append(task)
-            continue
-        number = numbers.get(name, 2)
-        while key(f"{task.id}-{number}") in taken:
-            number += 1
-        numbers[name] = number + 1
-        new = f"{task.id}-{number}"
-        taken.add(key(new))
-        unique.append(replace(task, id=new))
-        problems.append(Remark(task.place, f"{first[name]} has the id {task.id} too; this task got {new}."))
-    return tuple(unique), problems
 
 
 def moment(text: str) -> str | None:

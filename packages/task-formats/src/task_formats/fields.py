@@ -6,9 +6,20 @@ from functools import lru_cache
 from typing import Final
 
 from task_formats.decoding import as_text, moment
-from task_formats.record import Priority, Remark, State
+from task_formats.record import ForeignTask, Priority, Remark, State
 
-__all__ = ["PRIORITIES", "STATES", "Fields", "join_items", "normalize", "one_line", "split_criteria", "split_items"]
+__all__ = [
+    "PRIORITIES",
+    "STATES",
+    "Fields",
+    "find_unknown",
+    "join_items",
+    "normalize",
+    "one_line",
+    "split_criteria",
+    "split_items",
+    "state_of",
+]
 
 _STATE_WORDS: Final[Mapping[State, str]] = {
     "open": "to do, todo, open, pending, new, backlog, ready, pinned",
@@ -49,6 +60,16 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def state_of(status: str) -> State:
+    """Return the state for a status; one that is not known is open."""
+    return STATES.get(normalize(status), "open")
+
+
+def find_unknown(tasks: Iterable[ForeignTask]) -> frozenset[str]:
+    """Return the statuses that have no state of their own."""
+    return frozenset(task.status for task in tasks if task.status and normalize(task.status) not in STATES)
+
+
 class Fields:
     """Fields of one task, taken one by one; ``rest`` returns those that nobody took.
 
@@ -75,6 +96,21 @@ class Fields:
         """Take the text of a field: blank if it is absent or null, JSON if it is a structure."""
         value = self.take(name)
         return "" if value is None else as_text(value).strip()
+
+    def identify(self, id_name: str, title_name: str, other_id: str) -> tuple[str, str] | None:
+        """Take the id and the title, each on one line; None, with a problem, if both are absent.
+
+        An absent id is ``other_id``, and an absent title the id, with a problem.
+        """
+        own, title = one_line(self.text(id_name)), one_line(self.text(title_name))
+        if not own and not title:
+            self.report(f"This is not a task: it has no {id_name} and no {title_name}.")
+            return None
+        if not own:
+            self.report(f"There is no {id_name}; the task gets {other_id}.")
+        if not title:
+            self.report(f"There is no {title_name}; the {id_name} is used.")
+        return own or other_id, title or own
 
     def names(self, name: str) -> tuple[str, ...]:
         """Take a list of names, also one that is written as text with commas; each name once."""

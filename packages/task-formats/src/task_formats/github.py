@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import Final
 
 from task_formats.decoding import as_text, json_of
-from task_formats.fields import PRIORITIES, Fields, normalize, one_line
+from task_formats.fields import PRIORITIES, Fields, find_unknown, normalize, state_of
 from task_formats.id_register import IdRegister
 from task_formats.objects import add_reverse, objects_in
-from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile, State
+from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile
 
 __all__ = ["find", "read", "signs"]
 
 _LIMIT: Final = 30
 """The issues that gh lists if nobody asks for more."""
-
-_STATES: Final[dict[str, State]] = {"open": "open", "closed": "done"}
 
 
 def find(path: Path) -> list[Path]:
@@ -45,22 +43,20 @@ def read(files: Sequence[SourceFile]) -> Contents:
     children: dict[str, list[str]] = {}
     waiting: dict[str, list[str]] = {}
     for item, place, _ in objects_in(files, problems):
-        if not item.keys() & {"number", "title"}:
-            problems.append(Remark(place, "This is not an issue: it has no number and no title."))
-            continue
         fields = _Issue(item, place, problems)
-        task_id = ids.claim(fields.text("number") or place, place)
+        if not (named := fields.identify("number", "title", place)):
+            continue
+        task_id = ids.claim(named[0], place)
         children[task_id] = fields.listed("subIssues", "number")
         waiting[task_id] = fields.listed("blocking", "number")
-        tasks.append(_task(fields, task_id, place))
+        tasks.append(_task(fields, task_id, named[1], place))
     warnings: list[str] = []
     if len(tasks) == _LIMIT:
         warnings.append("These are 30 issues, as many as gh lists if it is not asked for more: use --limit 1000.")
     if tasks and all(normalize(task.status) != "closed" for task in tasks):
         warnings.append("No issue is closed: gh lists those only with --state all.")
-    unknown = {task.status for task in tasks if task.status and normalize(task.status) not in _STATES}
     related = add_reverse(add_reverse(tasks, waiting, "blocking"), children, "subIssues", is_parent=True)
-    return Contents(related, tuple(problems), warnings=tuple(warnings), unknown_statuses=frozenset(unknown))
+    return Contents(related, tuple(problems), warnings=tuple(warnings), unknown_statuses=find_unknown(tasks))
 
 
 class _Issue(Fields):
@@ -102,15 +98,13 @@ def _repository(address: object) -> str:
     return address.rpartition("/issues/")[0] if isinstance(address, str) else ""
 
 
-def _task(fields: _Issue, task_id: str, place: str) -> ForeignTask:
-    title, status, reason = one_line(fields.text("title")), fields.text("state"), fields.text("stateReason")
-    state = _STATES.get(normalize(status), "open")
+def _task(fields: _Issue, task_id: str, title: str, place: str) -> ForeignTask:
+    status, reason = fields.text("state"), fields.text("stateReason")
+    state = state_of(status)
     if state == "done" and normalize(reason) in {"not planned", "duplicate"}:
         state = "cancelled"
     labels = tuple(fields.listed("labels", "name"))
     milestone = fields.get("milestone")
-    if not title:
-        fields.report("No title; the number is used.")
     texts = {
         "assignees": ", ".join(fields.listed("assignees", "login")),
         "author": ", ".join(fields.listed("author", "login")),
@@ -120,7 +114,7 @@ def _task(fields: _Issue, task_id: str, place: str) -> ForeignTask:
     }
     return ForeignTask(
         id=task_id,
-        title=title or task_id,
+        title=title,
         text=fields.text("body"),
         state=state,
         status=status,

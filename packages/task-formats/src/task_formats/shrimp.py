@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from task_formats.decoding import as_text, json_of, unique_ids
-from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
+from task_formats.decoding import as_text, json_of
+from task_formats.fields import Fields, find_unknown, one_line, split_criteria, state_of
+from task_formats.id_register import IdRegister
+from task_formats.objects import Found, list_objects
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 __all__ = ["find", "read", "signs"]
@@ -33,12 +35,10 @@ def find(path: Path) -> list[Path]:
 
 def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     """Return the signs that ``files`` are of Shrimp."""
-    records = [record for file in files if not _is_memory(file) for _, record in _read_records(file, [])]
-    tasks = [record for record in records if isinstance(record, dict)]
-    if not tasks or len(tasks) < len(records):
-        return ()
+    tasks = [record for file in files if not _is_memory(file) for record, _, _ in _read_records(file, [])]
     found: list[str] = []
-    if all("name" in task and "createdAt" in task and _UUID.fullmatch(as_text(task.get("id"))) for task in tasks):
+    is_own = ({"name", "createdAt"} <= task.keys() and _UUID.fullmatch(as_text(task.get("id"))) for task in tasks)
+    if tasks and all(is_own):
         found.append("tasks with name, createdAt and a UUID")
     edges = [edge for task in tasks if isinstance(edges := task.get("dependencies"), list) for edge in edges]
     if edges and all(isinstance(edge, dict) and "taskId" in edge for edge in edges):
@@ -52,52 +52,42 @@ def read(files: Sequence[SourceFile]) -> Contents:
     """Read the tasks of ``files``; those in a folder ``memory`` are counted, not read."""
     problems: list[Remark] = []
     tasks: list[ForeignTask] = []
+    ids = IdRegister(problems)
     for file in files:
-        for place, record in () if _is_memory(file) else _read_records(file, problems):
-            if not isinstance(record, dict):
-                problems.append(Remark(place, f"{as_text(record)[:80]} is not a task."))
-            elif task := _read_task(Fields(record, place, problems), place):
+        for record, place, _ in () if _is_memory(file) else _read_records(file, problems):
+            if task := _read_task(Fields(record, place, problems), place, ids):
                 tasks.append(task)
     memory = [file.name for file in files if _is_memory(file)]
     warnings: tuple[str, ...] = ()
     if memory:
         folder = memory[0].rpartition("/")[0]
         warnings = (f"{folder} has {len(memory)} files of cleared tasks; import that folder to have them too.",)
-    unique, repeated = unique_ids(tasks)
-    unknown = frozenset(task.status for task in unique if task.status and normalize(task.status) not in STATES)
     left_out = {"files in memory": len(memory)} if memory else {}
-    return Contents(unique, (*problems, *repeated), left_out, warnings, unknown)
+    return Contents(tuple(tasks), tuple(problems), left_out, warnings, find_unknown(tasks))
 
 
 def _is_memory(file: SourceFile) -> bool:
     return "memory" in file.name.split("/")[:-1]
 
 
-def _read_records(file: SourceFile, problems: list[Remark]) -> Iterator[tuple[str, object]]:
-    """Yield the places and the values of the tasks in ``file``."""
+def _read_records(file: SourceFile, problems: list[Remark]) -> Iterator[Found]:
+    """Yield the tasks in ``file``."""
     value, wrong = json_of(file)
     problems += wrong
     records = value.get("tasks") if isinstance(value, dict) else value
     if isinstance(value, dict) and (others := value.keys() - {"tasks"}):
         problems.append(Remark(file.name, f"{', '.join(sorted(others))[:80]}: not read, only tasks is."))
     if isinstance(records, list):
-        yield from ((f"{file.name}[{number}]", record) for number, record in enumerate(records))
+        yield from list_objects(records, file.name, problems)
     elif not wrong:
         problems.append(Remark(file.name, "There is no list of tasks."))
 
 
-def _read_task(fields: Fields, place: str) -> ForeignTask | None:
+def _read_task(fields: Fields, place: str, ids: IdRegister) -> ForeignTask | None:
     """Read one task; None, with a problem, if it has neither an id nor a name."""
-    identity, title = one_line(fields.text("id")), one_line(fields.text("name"))
-    if not identity and not title:
-        fields.report("The record has neither an id nor a name: it is not a task.")
+    found = fields.identify("id", "name", place.rpartition("/")[2])
+    if not found:
         return None
-    if not identity:
-        identity = place.rpartition("/")[2]
-        fields.report(f"There is no id; the task gets {identity}.")
-    if not title:
-        title = identity
-        fields.report("There is no name; the id is used.")
     status = one_line(fields.text("status"))
     edges = fields.take("dependencies")
     needs, others = list[str](), list[object]()
@@ -109,10 +99,10 @@ def _read_task(fields: Fields, place: str) -> ForeignTask | None:
             others.append(edge)
     guide, notes = fields.text("implementationGuide"), fields.text("notes")
     return ForeignTask(
-        id=identity,
-        title=title,
+        id=ids.claim(found[0], place),
+        title=found[1],
         text=fields.text("description"),
-        state=STATES.get(normalize(status), "open"),
+        state=state_of(status),
         status=status,
         dependencies=tuple(dict.fromkeys(needs)),
         created=fields.time("createdAt"),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from task_formats.decoding import as_text, json_of
-from task_formats.fields import STATES, Fields, normalize, one_line
+from task_formats.fields import Fields, find_unknown, one_line, state_of
 from task_formats.id_register import IdRegister
 from task_formats.objects import list_objects
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
@@ -65,9 +65,8 @@ def read(files: Sequence[SourceFile]) -> Contents:
         problems += (
             Remark(file.name, f"{one_line(name)}: not read, because it is not a list of tasks.") for name in named
         )
-    unknown = {task.status for task in tasks if task.status and normalize(task.status) not in STATES}
     left_out = {"metadata of tags": about} if about else {}
-    return Contents(tuple(tasks), tuple(problems), left_out, unknown_statuses=frozenset(unknown))
+    return Contents(tuple(tasks), tuple(problems), left_out, unknown_statuses=find_unknown(tasks))
 
 
 def _split(value: object) -> tuple[list[tuple[str, list[object]]], list[str]]:
@@ -122,7 +121,7 @@ class _TagReader:
             id=self._start + task_id,
             title=title or task_id,
             text=fields.text("description"),
-            state=STATES.get(normalize(status), "open"),
+            state=state_of(status),
             status=status,
             priority=fields.priority("priority"),
             labels=self._labels,

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from task_formats.backlog.folders import CONFIGS, ROOT_CONFIG, kind_of
 from task_formats.backlog.front_matter import parse_mapping, split_front_matter
 from task_formats.backlog.sections import split_body
-from task_formats.decoding import text_of, unique_ids
+from task_formats.decoding import text_of
 from task_formats.fields import STATES, Fields, normalize, one_line
+from task_formats.id_register import IdRegister
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile, State
 
 __all__ = ["read", "signs"]
@@ -50,19 +51,19 @@ def read(files: Sequence[SourceFile]) -> Contents:
     problems: list[Remark] = []
     left_out: Counter[str] = Counter()
     unknown: set[str] = set()
+    ids = IdRegister(problems, str.casefold)
     config = _read_config(files, problems)
     tasks: list[ForeignTask] = []
     for file in _markdown(files):
         kind = kind_of(file.name, config.root)
         if kind in _LEFT_OUT:
             left_out[_LEFT_OUT[kind]] += 1
-        elif task := _read_task(file, kind, config.statuses, problems):
+        elif task := _read_task(file, kind, config.statuses, ids, problems):
             tasks.append(task)
             if task.status and task.state == "open" and _state_of(task.status, config.statuses) is None:
                 unknown.add(task.status)
-    unique, repeated = unique_ids(tasks, str.casefold)
-    connected = _connect(unique, {task.id for task in tasks})
-    return Contents(connected, (*problems, *repeated), dict(left_out), unknown_statuses=frozenset(unknown))
+    connected = _connect(tasks, ids.suffixed)
+    return Contents(connected, tuple(problems), dict(left_out), unknown_statuses=frozenset(unknown))
 
 
 def _markdown(files: Iterable[SourceFile]) -> Iterator[SourceFile]:
@@ -85,7 +86,9 @@ def _read_config(files: Sequence[SourceFile], problems: list[Remark]) -> _Config
     return _Config()
 
 
-def _read_task(file: SourceFile, kind: str, statuses: tuple[str, ...], problems: list[Remark]) -> ForeignTask | None:
+def _read_task(
+    file: SourceFile, kind: str, statuses: Sequence[str], ids: IdRegister, problems: list[Remark]
+) -> ForeignTask | None:
     """Read one file; None, with a problem, if it is not a task."""
     text, wrong = text_of(file)
     problems += wrong
@@ -96,17 +99,9 @@ def _read_task(file: SourceFile, kind: str, statuses: tuple[str, ...], problems:
     if parts is None or sections is None:
         return None
     fields = Fields({name: _flat(value) for name, value in parts.values.items()}, file.name, problems)
-    stem = file.name.rpartition("/")[2].removesuffix(".md")
-    name, title = one_line(fields.text("id")), one_line(fields.text("title"))
-    if not name and not title:
-        fields.report("The front matter has neither an id nor a title: the file is not a task.")
+    found = fields.identify("id", "title", file.name.rpartition("/")[2].removesuffix(".md").partition(" ")[0])
+    if not found:
         return None
-    if not name:
-        name = stem.partition(" ")[0]
-        fields.report(f"There is no id; the file gives {name}.")
-    if not title:
-        title = one_line(stem.partition(" - ")[2].replace("-", " ")) or name
-        fields.report(f"There is no title; the file gives {title!r}.")
     status = one_line(fields.text("status"))
     state = _state_of(status, statuses) or "open"
     if kind == "completed":
@@ -116,8 +111,8 @@ def _read_task(file: SourceFile, kind: str, statuses: tuple[str, ...], problems:
     elif kind == "drafts" and state == "open":
         state = "deferred"
     return ForeignTask(
-        name,
-        title,
+        ids.claim(found[0], file.name),
+        found[1],
         sections.text,
         state,
         status,
@@ -155,16 +150,16 @@ def _flat(value: object) -> object:
     return value
 
 
-def _connect(tasks: Sequence[ForeignTask], own: Container[str]) -> tuple[ForeignTask, ...]:
+def _connect(tasks: Sequence[ForeignTask], suffixed: Container[str]) -> tuple[ForeignTask, ...]:
     """Return the tasks with the ids of others as these write them; ids are compared without case and without prefix.
 
-    ``own`` has the ids that the files give; a repeated one has a suffix instead, which is not a number of a task.
+    ``suffixed`` has the ids with a suffix for a repeated one, which is not a number of a task.
     """
     known: dict[str, str] = {}
     for task in tasks:
         known.setdefault(task.id.casefold(), task.id)
     for task in tasks:
-        if task.id in own:
+        if task.id not in suffixed:
             known.setdefault(task.id.rpartition("-")[2].casefold(), task.id)
 
     def find(name: str) -> str:

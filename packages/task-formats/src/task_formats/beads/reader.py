@@ -8,8 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from task_formats.decoding import as_text, json_of, parse_json, text_of, unique_ids
-from task_formats.fields import STATES, Fields, normalize, one_line, split_criteria
+from task_formats.decoding import as_text, json_of, parse_json, text_of
+from task_formats.fields import Fields, find_unknown, one_line, split_criteria, state_of
+from task_formats.id_register import IdRegister
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 __all__ = ["DESIGN", "LOWEST", "find", "read", "signs"]
@@ -75,7 +76,7 @@ def read(files: Sequence[SourceFile]) -> Contents:
     """
     problems: list[Remark] = []
     left_out: Counter[str] = Counter()
-    unknown: set[str] = set()
+    ids = IdRegister(problems)
     tasks: list[ForeignTask] = []
     lists = [file for file in files if not _is_of_database(file)]
     for file in lists:
@@ -84,16 +85,13 @@ def read(files: Sequence[SourceFile]) -> Contents:
                 problems.append(Remark(place, f"{as_text(issue)[:80]} is not an issue."))
             elif kind := _find_machinery(issue):
                 left_out[kind] += 1
-            elif task := _read_issue(Fields(issue, place, problems), place):
+            elif task := _read_issue(Fields(issue, place, problems), place, ids):
                 tasks.append(task)
-                if task.status and normalize(task.status) not in STATES:
-                    unknown.add(task.status)
-    unique, repeated = unique_ids(tasks)
     warnings: list[str] = []
     if lists and len(lists) < len(files):
         name = lists[0].name
         warnings.append(f"{name} is an export of a database and may be older: `bd export -o {name}` writes it anew.")
-    return Contents(unique, (*problems, *repeated), dict(left_out), tuple(warnings), frozenset(unknown))
+    return Contents(tuple(tasks), tuple(problems), dict(left_out), tuple(warnings), find_unknown(tasks))
 
 
 def _is_of_database(file: SourceFile) -> bool:
@@ -129,28 +127,22 @@ def _find_machinery(issue: dict[str, object]) -> str:
     return next((kind for kind in kinds if kind in _MACHINERY), "")
 
 
-def _read_issue(fields: Fields, place: str) -> ForeignTask | None:
+def _read_issue(fields: Fields, place: str, ids: IdRegister) -> ForeignTask | None:
     """Read one issue; None, with a problem, if it has neither an id nor a title."""
-    name, title = one_line(fields.text("id")), one_line(fields.text("title"))
-    if not name and not title:
-        fields.report("The record has neither an id nor a title: it is not an issue.")
+    found = fields.identify("id", "title", place.rpartition("/")[2])
+    if not found:
         return None
-    if not name:
-        name = place.rpartition("/")[2]
-        fields.report(f"There is no id; the issue gets {name}.")
-    if not title:
-        title = name
-        fields.report("There is no title; the id is used.")
+    name, title = found
     fields.drop("_type", "issue")
     fields.drop("issue_type", "task")
     status = one_line(fields.text("status"))
     design, notes = fields.text("design"), fields.text("notes")
     parent, dependencies, others = _read_edges(fields, name)
     task = ForeignTask(
-        name,
+        ids.claim(name, place),
         title,
         fields.text("description"),
-        STATES.get(normalize(status), "open"),
+        state_of(status),
         status,
         fields.priority("priority"),
         fields.names("labels"),
