@@ -43,9 +43,6 @@ def test_invalid_bytes_stay_visible_and_are_reported_with_their_line(data: bytes
     ("text", "value", "words"),
     [
         ('{"a": [1, 1.5, null]}', {"a": [1, 1.5, None]}, ()),
-        ("NaN", "NaN", ()),
-        ("1e999", "1e999", ()),
-        ('{"a": 1, "a": 2}', {"a": 2}, ("a.json:1", "a: given more than once")),
         ('["\\ud800x"]', ["?x"], ("a.json:1", "lone surrogates")),
         ('{\n"a": }', None, ("a.json:2", "Expecting value at column 6")),
         pytest.param("9" * 5000, None, ("a.json:1", "or digits"), id="digits"),

@@ -2,14 +2,13 @@
 
 import codecs
 import json
-import math
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 from task_formats.record import Remark, SourceFile
 
-__all__ = ["as_text", "check_depth", "json_of", "moment", "parse_json", "text_of"]
+__all__ = ["as_text", "check_depth", "json_of", "moment", "parse_json", "parse_structure", "text_of"]
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _MAX_DEPTH = 50
@@ -38,18 +37,8 @@ def text_of(file: SourceFile) -> tuple[str, list[Remark]]:
 
 def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Remark]]:
     """Parse ``text``; ``place`` names the place of a line of it. JSON that is not valid gives None and a problem."""
-    problems: list[Remark] = []
-
-    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        value = dict(pairs)
-        if len(value) < len(pairs):
-            counts = Counter(name for name, _ in pairs)
-            repeated = sorted(name for name, count in counts.items() if count > 1)
-            problems.append(Remark(place(1), f"{', '.join(repeated)}: given more than once; the last value is read."))
-        return value
-
     try:
-        value: object = json.loads(text, object_pairs_hook=members, parse_constant=str, parse_float=_number)
+        value: object = json.loads(text)
         check_depth(value)
     except json.JSONDecodeError as error:
         return None, [Remark(place(error.lineno), f"Not valid JSON: {error.msg} at column {error.colno}.")]
@@ -59,9 +48,9 @@ def parse_json(text: str, place: Callable[[int], str]) -> tuple[object, list[Rem
     try:
         whole.encode()
     except UnicodeEncodeError:
-        problems.append(Remark(place(1), "Halves of characters (lone surrogates) became question marks."))
-        value = json.loads(whole.encode("utf-8", "replace"))
-    return value, problems
+        problem = Remark(place(1), "Halves of characters (lone surrogates) became question marks.")
+        return json.loads(whole.encode("utf-8", "replace")), [problem]
+    return value, []
 
 
 def json_of(file: SourceFile) -> tuple[object, list[Remark]]:
@@ -69,11 +58,6 @@ def json_of(file: SourceFile) -> tuple[object, list[Remark]]:
     text, problems = text_of(file)
     value, more = parse_json(text, lambda line: f"{file.name}:{line}")
     return value, problems + more
-
-
-def _number(text: str) -> float | str:
-    value = float(text)
-    return value if math.isfinite(value) else text
 
 
 def check_depth(value: object) -> None:
@@ -84,6 +68,14 @@ def check_depth(value: object) -> None:
         level = [each for members in containers if isinstance(members, list) for each in members]
     if level:
         raise ValueError(f"it has more than {_MAX_DEPTH} brackets in brackets")
+
+
+def parse_structure(text: str) -> object:
+    """Return the list or mapping that ``as_text`` made ``text`` of, or a number or truth value; None for other text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def as_text(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from task_formats.backlog.front_matter import dump_mapping
 from task_formats.backlog.reader import read
 from task_formats.backlog.sections import COMMENTS, DEFINITION_OF_DONE, Sections, compose_body
-from task_formats.decoding import moment
+from task_formats.decoding import moment, parse_structure
 from task_formats.fields import STATES, normalize, one_line
 from task_formats.record import ForeignTask, Remark, SourceFile, State, Writing
 from task_formats.round_trip import find_differences
@@ -147,18 +147,12 @@ def _write_time(time: str) -> str:
     iso = moment(time)
     if iso is None or "T" not in iso:
         return iso or time
-    try:
-        value = datetime.fromisoformat(iso).astimezone(UTC).replace(tzinfo=None)
-    except OverflowError:
-        return iso
+    value = datetime.fromisoformat(iso).astimezone(UTC).replace(tzinfo=None)
     return value.isoformat(" ", "minutes" if not value.second and not value.microsecond else "auto")
 
 
 def _restore(name: str, value: str) -> object:
     """Return the structure that the reader made ``value`` of."""
     if value[:1] in ("[", "{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
+        return parse_structure(value) or value
     return value.split(", ") if name in _LISTS else value

@@ -21,9 +21,6 @@ DESIGN: Final = "**Design**\n\n"
 LOWEST: Final = "4"
 """The lowest priority of Beads, which is kept beside ``low``."""
 
-_CHECKED: Final = 100
-"""Lines that show what a file is."""
-
 _ID: Final = re.compile(r"[A-Za-z][\w.-]*-[\w.-]+")
 _LISTS: Final = ("issues.jsonl", "beads.jsonl")
 _DATABASES: Final = ("metadata.json", "*/.dolt/repo_state.json", "*/*/.dolt/repo_state.json")
@@ -36,9 +33,6 @@ _MACHINERY: Final = frozenset(
     }
 )
 """Kinds of issues that are not work."""
-
-_MEANINGLESS: Final = frozenset({"created_at", "created_by", "issue_id", "metadata", "thread_id"})
-"""Fields of an edge that say nothing about the two issues."""
 
 
 def find(path: Path) -> list[Path]:
@@ -58,7 +52,7 @@ def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     if any(file.name.rpartition("/")[2] in _LISTS for file in lists):
         found.append("the name of its list of issues")
     lines = (value for file in lists for _, value in _read_lines(file, []))
-    values = [value for value in islice(lines, _CHECKED) if not (isinstance(value, dict) and "_type" in value)]
+    values = [value for value in lines if not (isinstance(value, dict) and "_type" in value)]
     issues = [value for value in values if isinstance(value, dict)]
     if not issues or len(issues) < len(values):
         return tuple(found)
@@ -176,8 +170,6 @@ def _read_edges(fields: Fields, name: str) -> tuple[str | None, tuple[str, ...],
         elif edge and as_text(edge).strip():
             if kind == "parent-child":
                 fields.report(f"{name} has a second parent, {target}; the first one counts.")
-            if kind and isinstance(edge, dict):
-                edge = {key: value for key, value in edge.items() if key not in _MEANINGLESS}  # noqa: PLW2901
             others.append(edge)
     rest = {"dependencies": as_text(others)} if others else {}
     return next(iter(parents), None), tuple(dict.fromkeys(needs)), rest

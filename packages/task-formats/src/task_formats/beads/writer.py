@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from task_formats.beads.reader import DESIGN, LOWEST, read
-from task_formats.decoding import moment
+from task_formats.decoding import moment, parse_structure
 from task_formats.fields import STATES, join_items, normalize, split_criteria
 from task_formats.record import ForeignTask, Priority, Remark, SourceFile, State, Writing
 from task_formats.round_trip import find_differences
@@ -27,20 +27,16 @@ _WORDS: Final[Mapping[State, str]] = {
 _OWN_WORDS: Final = frozenset({*_WORDS.values(), "pinned", "hooked"})
 _PRIORITIES: Final[Mapping[Priority, int]] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 _TEXTS: Final = frozenset(
-    {
-        *("actor", "assignee", "await_id", "await_type", "closed_by_session", "compacted_at", "compacted_at_commit"),
-        *("created_by", "defer_until", "event_kind", "external_ref", "heartbeat_at", "issue_type", "lease_expires_at"),
-        *("mol_type", "owner", "payload", "sender", "source_formula", "source_location", "source_system", "spec_id"),
-        *("started_at", "target", "wisp_type", "work_type"),
-    }
+    {"assignee", "created_by", "defer_until", "external_ref", "issue_type", "owner", "spec_id", "started_at"}
 )
 """Other fields of an issue that are text."""
 
 _TYPES: Final[Mapping[str, type]] = {
-    **dict.fromkeys(("compaction_level", "estimated_minutes", "original_size", "timeout"), int),
-    **dict.fromkeys(("ephemeral", "is_template", "no_history", "pinned"), bool),
-    **dict.fromkeys(("bonded_from", "comments", "dependencies", "waiters"), list),
+    "comments": list,
+    "dependencies": list,
+    "estimated_minutes": int,
     "metadata": dict,
+    "pinned": bool,
 }
 """Those that are not."""
 
@@ -86,7 +82,7 @@ def _write_issue(task: ForeignTask) -> dict[str, object]:
     }
     others: dict[str, object] = {}
     for name, value in task.rest.items():
-        held = _parse(value) if name in _TYPES else None
+        held = parse_structure(value) if name in _TYPES else None
         if name == "priority" and value == LOWEST:
             issue[name] = int(value)
         elif name in _TEXTS:
@@ -106,10 +102,3 @@ def _write_time(time: str) -> str | None:
     """Return a time as Beads reads it, which has no dates without a time of day; None if it is not readable."""
     iso = moment(time)
     return iso if iso is None or "T" in iso else f"{iso}T00:00:00Z"
-
-
-def _parse(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -66,7 +66,7 @@ def read(files: Sequence[SourceFile]) -> Contents:
         reader = _ListReader(file.name, text.split("\n"), ids)
         reader.read()
         problems += reader.describe_others()
-        tasks += (found := [item.task() for item in reader.items])
+        tasks += (found := [replace(it.task, text="\n".join(it.lines).strip("\n")) for it in reader.items])
         used = {word for task in found for word in (*task.labels, task.status)}
         unused += sum(one_line(heading) not in used for heading in reader.headings)
     unknown = {task.status for task in tasks if task.status and find_state(task.status) is None}
@@ -76,27 +76,10 @@ def read(files: Sequence[SourceFile]) -> Contents:
 
 @dataclass
 class _ListItem:
-    id: str
-    title: str
-    state: State
-    status: str
+    task: ForeignTask
+    """without its text"""
     indent: int
-    place: str
-    parent: str | None
-    labels: tuple[str, ...]
     lines: list[str] = field(default_factory=list)
-
-    def task(self) -> ForeignTask:
-        return ForeignTask(
-            id=self.id,
-            title=self.title,
-            text="\n".join(self.lines).strip("\n"),
-            state=self.state,
-            status=self.status,
-            labels=self.labels,
-            parent=self.parent,
-            place=self.place,
-        )
 
 
 class _ListReader:
@@ -160,18 +143,16 @@ class _ListReader:
         state = said or MARKS.get(box or "") or EMOJI.get(box or "") or "open"
         is_by_heading = state == "open" and not said and heading_state is not None
         self._open = [it for it in self._open if it.indent < indent]
-        self._open.append(
-            _ListItem(
-                id=self._ids.claim(own[1], place) if own else self._ids.name(title, place),
-                title=title,
-                state=heading_state if is_by_heading and heading_state else state,
-                status=one_line(heading) if is_by_heading else box if box and box not in {*MARKS, *EMOJI} else "",
-                indent=indent,
-                place=place,
-                parent=self._open[-1].id if self._open else None,
-                labels=self._find_labels(),
-            )
+        task = ForeignTask(
+            id=self._ids.claim(own[1], place) if own else self._ids.name(title, place),
+            title=title,
+            state=heading_state if is_by_heading and heading_state else state,
+            status=one_line(heading) if is_by_heading else box if box and box not in {*MARKS, *EMOJI} else "",
+            labels=self._find_labels(),
+            parent=self._open[-1].task.id if self._open else None,
+            place=place,
         )
+        self._open.append(_ListItem(task, indent))
         self.items.append(self._open[-1])
         self._is_in_others = False
 
