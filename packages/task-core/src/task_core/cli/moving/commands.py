@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import EllipsisType
 from typing import Any, Final, cast, get_args
@@ -66,9 +65,12 @@ def run_move_command(program: Program, words: Sequence[str]) -> int:
     if program.has_database and settings.address.engine is Engine.MEMORY:
         raise BadSettings(explain_memory(settings))
     server = program.build(settings)
+    work = _import if command == "import" else _export
     try:
-        work = partial(_import if command == "import" else _export, server, options)
-        return carry_out(name, lambda: _explain(name, work))
+        return carry_out(name, lambda: work(server, options))
+    except Unreadable as error:
+        sys.stderr.write(f"{name}: {escape_invisible(str(error))}\n")
+        return 1
     finally:
         server.close()
         server.end()
@@ -102,15 +104,6 @@ def _parser(name: str, command: str, *, has_document: bool) -> argparse.Argument
     parser.add_argument("--client", default="", help="use the list of this client, if no setting names one")
     parser.add_argument("--json", action="store_true", dest="is_json", help="write the report as JSON")
     return parser
-
-
-def _explain(name: str, work: partial[int]) -> int:
-    """Do the work; what is wrong with the files of the other tool is a line on stderr."""
-    try:
-        return work()
-    except Unreadable as error:
-        sys.stderr.write(f"{name}: {escape_invisible(str(error))}\n")
-        return 1
 
 
 def _import(server: TaskServer, options: argparse.Namespace) -> int:

@@ -52,6 +52,10 @@ class ForeignList:
     name: str = ""
     """a name for the source, if several have the same ids"""
 
+    def is_unknown(self, status: str) -> bool:
+        """Return True for a status for which neither the reader nor the user has a state."""
+        return status in self.reading.unknown_statuses and status.casefold() not in self.mapping
+
     def origin(self, task_id: str) -> str:
         """Return the origin of a task, on one line and in at most 100 characters (MV-4)."""
         start = f"{self.format}@{self.name}" if self.name else self.format
@@ -83,7 +87,10 @@ def make_plan(source: ForeignList, mover: Mover, work: Any) -> Plan:  # noqa: AN
     Raises:
         NoPlace: a text is too long.
     """
-    tasks, odd = arrange([_translate(task, source) for task in source.reading.tasks])
+    mapping = source.mapping
+    tasks, odd = arrange(
+        [replace(it, state=mapping.get(it.status.casefold(), it.state)) for it in source.reading.tasks]
+    )
     origins = mover.origins(work)
     present = {task.id: origins[it] for task in tasks if (it := source.origin(task.id)) in origins}
     titles = {it.id: it.title for it in mover.tasks(work)} if present else {}
@@ -119,16 +126,10 @@ def _mark(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def _translate(task: ForeignTask, source: ForeignList) -> ForeignTask:
-    state = source.mapping.get(task.status.casefold(), task.state)
-    return replace(task, state=state)
-
-
 def _held(home: Home, task: ForeignTask, source: ForeignList) -> set[str]:
     """Return the names of the fields of ``task`` of which nothing is lost."""
-    held = {*home.held} - {"priority"}
-    is_named = task.status not in source.reading.unknown_statuses or task.status.casefold() in source.mapping
-    if is_named and home.keeps_status(task.state):
+    held = {*home.held}
+    if home.keeps_status(task.state) and not source.is_unknown(task.status):
         held.add("status")
     return held | ({"priority"} if home.keeps_priority(task.priority) else set())
 

@@ -1,7 +1,7 @@
 """The preview of an import, for a person and as JSON (MV-2)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
@@ -24,9 +24,12 @@ def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[s
     sure = f" (recognised by {', '.join(signs)})" if signs else ""
     yield f"{source.title}: {pluralize(len(reading.tasks), 'task')}{sure}"
     yield from (f"Warning: {text}" for text in reading.warnings)
-    yield from _table("status", _statuses(plan, source, home))
-    if home.priorities:
-        yield from _table("priority", _priorities(plan, home))
+    for (status, state), count in plan.statuses.items():
+        remark = f" (unknown: --map '{status}=STATE')" if source.is_unknown(status) else ""
+        yield f"  status {status} becomes {home.statuses[state]}: {count:,}{remark}"
+    for priority, count in Counter(arrival.task.priority for arrival in plan.arrivals).items():
+        if priority and home.priorities:
+            yield f"  priority {priority} becomes {home.priorities[priority]}: {count:,}"
     if plan.rest:
         where = "are kept beside the text" if home.keeps_rest else f'are in the text, under "From {source.title}"'
         yield f"Fields without a place of their own, which {where}:"
@@ -39,7 +42,7 @@ def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[s
     yield from describe_problems("To know", [Remark("", text) for text in plan.notes])
     yield from describe_problems("Not read, or not as it stands", reading.problems)
     if plan.present:
-        yield f"{pluralize(len(plan.present), 'task')} here already, which {_stay(len(plan.present))} as they are."
+        yield f"{pluralize(len(plan.present), 'task')} here already: nothing of that is changed."
 
 
 def describe_problems(heading: str, problems: Sequence[Remark]) -> Iterator[str]:
@@ -74,27 +77,5 @@ def as_json(plan: Plan, source: ForeignList, home: Home, signs: Sequence[str]) -
     }
 
 
-def _statuses(plan: Plan, source: ForeignList, home: Home) -> Iterator[tuple[str, str, int, str]]:
-    for (status, state), count in plan.statuses.items():
-        is_unknown = status in source.reading.unknown_statuses and status.casefold() not in source.mapping
-        yield status, home.statuses[state], count, f"unknown: --map '{status}=STATE'" if is_unknown else ""
-
-
-def _priorities(plan: Plan, home: Home) -> Iterator[tuple[str, str, int, str]]:
-    counts = Counter(arrival.task.priority for arrival in plan.arrivals)
-    for priority, count in counts.items():
-        if priority:
-            yield priority, home.priorities[priority], count, ""
-
-
-def _table(name: str, rows: Iterable[tuple[str, str, int, str]]) -> Iterator[str]:
-    for word, becomes, count, remark in rows:
-        yield f"  {name} {word} becomes {becomes}: {count:,}{f' ({remark})' if remark else ''}"
-
-
 def _list(ids: Sequence[str]) -> str:
     return ", ".join(escape_invisible(shorten(name, 60)) for name in ids[:_EXAMPLES])
-
-
-def _stay(count: int) -> str:
-    return "stays" if count == 1 else "stay"
