@@ -1,9 +1,9 @@
 """Fields of foreign tasks: typed access that keeps what it does not understand, states, priorities and criteria."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from task_formats.decoding import as_text, moment
 from task_formats.record import ForeignTask, Priority, Remark, State
@@ -118,6 +118,21 @@ class Fields:
         values = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
         names = (one_line(as_text(each)) for each in values if each is not None)
         return tuple(dict.fromkeys(each for each in names if each))
+
+    def members(self, name: str, pick: Callable[[Mapping[str, Any]], object]) -> list[str]:
+        """Take what ``pick`` gives of each object in a list, and text and numbers as they are, each once.
+
+        One object is a list too. A list with anything else stays in ``rest``.
+        """
+        value = self.get(name)
+        value = value.get("nodes", [value]) if isinstance(value, dict) else value
+        values: list[Any] = value if isinstance(value, list) else [] if value is None else [value]
+        found = [pick(it) if isinstance(it, dict) else it for it in values]
+        names = [one_line(str(it)) for it in found if isinstance(it, str | int) and not isinstance(it, bool)]
+        if len(names) < len(found) or "" in names:
+            return []
+        self.take(name)
+        return [*dict.fromkeys(names)]
 
     def time(self, name: str) -> str | None:
         """Take a time as ISO 8601; one that is not readable stays in ``rest``, with a problem."""

@@ -1,8 +1,9 @@
 """Issues of GitHub, as ``gh issue list --json …`` writes them."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from task_formats.decoding import as_text, json_of
 from task_formats.fields import PRIORITIES, Fields, find_unknown, normalize, state_of
@@ -60,24 +61,17 @@ def read(files: Sequence[SourceFile]) -> Contents:
 
 
 class _Issue(Fields):
-    """Takes lists of objects as names; a field with anything else stays in ``rest``."""
+    """Takes lists of objects as names."""
 
     def listed(self, name: str, key: str) -> list[str]:
-        """Take the member ``key`` of each object, and text and numbers as they are; one object is a list too.
+        """Take the member ``key`` of each object; an issue of another repository is its address."""
+        home = _repository(self.get("url"))
 
-        An issue of another repository is its address.
-        """
-        value, home = self.get(name), _repository(self.get("url"))
-        value = value.get("nodes", [value]) if isinstance(value, dict) else value
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        found: list[object] = []
-        for it in values:
-            is_away = isinstance(it, dict) and home and _repository(it.get("url")) not in {"", home}
-            found.append(it.get("url" if is_away else key) if isinstance(it, dict) else it)
-        if any(isinstance(it, bool) or not isinstance(it, str | int) or it == "" for it in found):
-            return []
-        self.take(name)
-        return [*dict.fromkeys(map(as_text, found))]
+        def pick(it: Mapping[str, Any]) -> object:
+            is_away = home and _repository(it.get("url")) not in {"", home}
+            return it.get("url" if is_away else key)
+
+        return self.members(name, pick)
 
     def comments(self) -> str:
         """Take the comments as text."""
@@ -133,9 +127,6 @@ def _task(fields: _Issue, task_id: str, title: str, place: str) -> ForeignTask:
 
 def _priority(labels: Sequence[str]) -> Priority | None:
     """Return the priority that a label such as ``priority: high`` or ``P1`` says."""
-    words = (label.rpartition(":")[2].rpartition("/")[2] for label in labels if _speaks_of_priority(label))
-    return next((PRIORITIES[it] for word in words if (it := normalize(word)) in PRIORITIES), None)
-
-
-def _speaks_of_priority(label: str) -> bool:
-    return "prio" in label.casefold() or label.casefold() in {"p0", "p1", "p2", "p3"}
+    said = (label for label in labels if "prio" in label.casefold() or label.casefold() in {"p0", "p1", "p2", "p3"})
+    words = (normalize(re.split("[:/]", label)[-1]) for label in said)
+    return next((PRIORITIES[word] for word in words if word in PRIORITIES), None)

@@ -89,14 +89,6 @@ def _read_task(fields: Fields, place: str, ids: IdRegister) -> ForeignTask | Non
     if not found:
         return None
     status = one_line(fields.text("status"))
-    edges = fields.take("dependencies")
-    needs, others = list[str](), list[object]()
-    for edge in edges if isinstance(edges, list) else [edges]:
-        target = edge.get("taskId") if isinstance(edge, dict) and edge.keys() == {"taskId"} else edge
-        if isinstance(target, str) and target.strip():
-            needs.append(one_line(target))
-        elif edge and as_text(edge).strip():
-            others.append(edge)
     guide, notes = fields.text("implementationGuide"), fields.text("notes")
     return ForeignTask(
         id=ids.claim(found[0], place),
@@ -104,13 +96,13 @@ def _read_task(fields: Fields, place: str, ids: IdRegister) -> ForeignTask | Non
         text=fields.text("description"),
         state=state_of(status),
         status=status,
-        dependencies=tuple(dict.fromkeys(needs)),
+        dependencies=tuple(fields.members("dependencies", lambda edge: edge.get("taskId"))),
         created=fields.time("createdAt"),
         updated=fields.time("updatedAt"),
         closed=fields.time("completedAt"),
         criteria=split_criteria(fields.text("verificationCriteria")),
         notes=tuple(filter(None, (guide and _GUIDE + guide, notes))),
         result=fields.text("summary"),
-        rest=fields.rest() | ({"dependencies": as_text(others)} if others else {}),
+        rest=fields.rest(),
         place=place,
     )

@@ -47,28 +47,19 @@ class Sections:
 
 def split_body(body: str, line: int, remarks: Remarks) -> Sections:
     """Split ``body``, which begins on ``line`` of its file, into its parts."""
-    sections = Sections()
-    texts: list[str] = []
-    results: list[str] = []
+    criteria: list[str] = []
+    parts: dict[str, list[str]] = {}
     for kind, content in _split(body, line, remarks):
         content = _trim(content)  # noqa: PLW2901
         if kind == _CRITERIA:
             items, others = split_items(content)
-            sections.criteria += [_NUMBER.sub(r"\1", item, count=1) if _NUMBER.match(item) else item for item in items]
-            content = f"## Acceptance Criteria\n\n{others}" if others else ""  # noqa: PLW2901
-        if not content:
-            continue
-        if kind in (_TEXT, _CRITERIA):
-            texts.append(content)
-        elif kind == _RESULT:
-            results.append(content)
-        elif kind in (_PLAN, _NOTES):
-            sections.notes.append(PLAN + content if kind == _PLAN else content)
-        else:
-            sections.rest[kind] = f"{sections.rest[kind]}\n\n{content}" if kind in sections.rest else content
-    sections.text = "\n\n".join(texts)
-    sections.result = "\n\n".join(results)
-    return sections
+            criteria += [_NUMBER.sub(r"\1", item, count=1) if _NUMBER.match(item) else item for item in items]
+            kind, content = _TEXT, f"## Acceptance Criteria\n\n{others}" if others else ""  # noqa: PLW2901
+        if content:
+            parts.setdefault(kind, []).append(content)
+    texts, results = ("\n\n".join(parts.pop(kind, ())) for kind in (_TEXT, _RESULT))
+    notes = [*(PLAN + plan for plan in parts.pop(_PLAN, ())), *parts.pop(_NOTES, ())]
+    return Sections(texts, criteria, notes, results, {kind: "\n\n".join(it) for kind, it in parts.items()})
 
 
 def compose_body(sections: Sections) -> str:
