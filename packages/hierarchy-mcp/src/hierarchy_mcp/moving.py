@@ -1,7 +1,7 @@
 """Trees of tasks, as ``import --from`` and ``export --to`` need them (MV-5)."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,11 @@ from typing import Final
 
 from hierarchy_mcp.creation import choose_id
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
+from hierarchy_mcp.summary import walk
 from hierarchy_mcp.tree import active_leaves, settle
 from task_core.fields import MAX_LINE, MAX_TEXT
 from task_core.moving import ORIGIN, Arrival, Home
-from task_core.store import ROOTS, Store, Transaction
-from task_core.store.collection import Node
+from task_core.store import ROOTS, Selection, Store, Transaction
 from task_formats.arranging import sort_by_needs
 from task_formats.record import ForeignTask, State
 
@@ -53,7 +53,7 @@ class HierarchyMover:
 
     def origins(self, work: Transaction[HierarchyTask]) -> dict[str, str]:
         """Return the ids of the tasks with an origin, by that."""
-        found = (((record.model_extra or {}).get(ORIGIN), record.id) for record, _ in _walk(work))
+        found = (((record.model_extra or {}).get(ORIGIN), record.id) for record in work.select(Selection()))
         return {origin: task_id for origin, task_id in found if isinstance(origin, str)}
 
     def settle(
@@ -112,7 +112,7 @@ class HierarchyMover:
 
     def tasks(self, work: Transaction[HierarchyTask]) -> list[ForeignTask]:
         """Return all tasks, each followed by what is below it."""
-        return [_export(record, parent) for record, parent in _walk(work)]
+        return [_export(task, parent.id if parent else None) for task, parent in walk(work)]
 
     def _statuses(
         self, tasks: Sequence[ForeignTask], below: Mapping[str | None, Sequence[str]]
@@ -147,20 +147,7 @@ def _sort(tasks: Sequence[ForeignTask]) -> list[ForeignTask]:
     return found
 
 
-def _walk(work: Transaction[HierarchyTask]) -> Iterator[tuple[HierarchyTask, str]]:
-    """Yield every task with the id of its parent, each followed by what is below it."""
-    nodes = work.nodes()
-    below: dict[str, list[Node]] = {}
-    for node in nodes:
-        below.setdefault(node.parent, []).append(node)
-    waiting = below.get(ROOTS, [])[::-1]
-    while waiting:
-        node = waiting.pop()
-        yield HierarchyTask.model_validate_json(node.line), node.parent
-        waiting.extend(reversed(below.get(node.id, [])))
-
-
-def _export(task: HierarchyTask, parent: str) -> ForeignTask:
+def _export(task: HierarchyTask, parent: str | None) -> ForeignTask:
     extra = task.model_extra or {}
     rest = {name: it if isinstance(it, str) else json.dumps(it) for name, it in extra.items()}
     return ForeignTask(
@@ -169,7 +156,7 @@ def _export(task: HierarchyTask, parent: str) -> ForeignTask:
         text=task.description or "",
         state=_STATES[task.status],
         status=task.status.value,
-        parent=parent or None,
+        parent=parent,
         criteria=task.completion_criteria,
         result=task.resolution or "",
         rest=rest | ({"constraints": "\n".join(task.constraints)} if task.constraints else {}),

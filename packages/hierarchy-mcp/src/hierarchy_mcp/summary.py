@@ -12,7 +12,7 @@ from task_core.bounds import size_of
 from task_core.store import ROOTS, Collection, Selection
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["status_counts", "summarize_progress", "table"]
+__all__ = ["status_counts", "summarize_progress", "table", "walk"]
 
 _HEAD: Final = (
     "| Task Name | Parent Task | Status | Status Changed | Subtasks | Progress |",
@@ -93,7 +93,7 @@ def table(
         rows = _place_rows(tasks, map(tasks.get, [*changed][:_MAX_ROWS] or [leaf[-1].id]))
         advice += ", or ask for all with `table`: true"
     elif total <= _MAX_ROWS:
-        rows = list(_walk(tasks))
+        rows = list(walk(tasks))
     else:
         rows = _choose_rows(tasks, leaf, named, changed)
     states = tasks.child_states_of([task.id for task, _ in rows])
@@ -107,7 +107,7 @@ def table(
         limit //= 2
 
 
-def _walk(tasks: Collection[HierarchyTask]) -> Iterator[tuple[HierarchyTask, HierarchyTask | None]]:
+def walk(tasks: Collection[HierarchyTask]) -> Iterator[tuple[HierarchyTask, HierarchyTask | None]]:
     """Yield every task with its parent, in the order of the tree."""
     waiting: list[tuple[HierarchyTask, HierarchyTask | None]] = [
         (task, None) for task in reversed(tasks.children(ROOTS))

@@ -35,7 +35,8 @@ def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], dict[str, 
             rest["dependencies"] = ", ".join((*lost, *filter(None, (rest.get("dependencies"),))))
         kept = tuple(name for name in task.dependencies if name not in lost)
         found[task.id] = replace(task, parent=parent, dependencies=kept, rest=rest)
-    return [*_parents_first(found)], changes
+    order = sort_by_needs([*found], {task.id: [task.parent] for task in found.values() if task.parent})
+    return [found[name] for name in order], changes
 
 
 def give_ids_back(tasks: Sequence[ForeignTask], name: str) -> list[ForeignTask]:
@@ -72,11 +73,6 @@ def sort_by_needs(ids: Sequence[str], needs: Mapping[str, Sequence[str]]) -> lis
             else:
                 placed[waiting.pop()] = None
     return [*placed]
-
-
-def _parents_first(tasks: Mapping[str, ForeignTask]) -> Iterator[ForeignTask]:
-    order = sort_by_needs([*tasks], {task.id: [task.parent] for task in tasks.values() if task.parent})
-    yield from (tasks[name] for name in order)
 
 
 def _find_closing(edges: Mapping[str, Sequence[str | None]]) -> Iterator[tuple[str, str]]:
