@@ -56,9 +56,7 @@ class Home:
 
     def keeps_priority(self, priority: Priority | None) -> bool:
         """Return whether the server's priority says as much."""
-        if priority is None or not self.priorities:
-            return priority is None
-        return self.priorities[priority] == priority
+        return priority is None or self.priorities.get(priority) == priority
 
 
 class Mover(Protocol):

@@ -152,11 +152,6 @@ class Fields:
             self.take(name)
         return priority
 
-    def drop(self, name: str, value: object) -> None:
-        """Drop a field if it has this value, which says nothing."""
-        if self.get(name) == value:
-            self.take(name)
-
     def report(self, text: str) -> None:
         """Add a problem of this task."""
         self._problems.append(Remark(self._place, text))

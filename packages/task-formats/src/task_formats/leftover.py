@@ -3,11 +3,9 @@
 from collections.abc import Container, Mapping
 
 from task_formats.fields import STATES, normalize
-from task_formats.record import ForeignTask
+from task_formats.record import TIMES, ForeignTask
 
 __all__ = ["describe_rest", "find_rest"]
-
-_TIMES = ("created", "updated", "closed", "due")
 
 
 def find_rest(task: ForeignTask, held: Container[str]) -> dict[str, str]:
@@ -25,7 +23,7 @@ def find_rest(task: ForeignTask, held: Container[str]) -> dict[str, str]:
         "labels": ", ".join(task.labels),
         "parent": task.parent or "",
         "dependencies": ", ".join(task.dependencies),
-        **{name: getattr(task, name) or "" for name in _TIMES},
+        **{name: getattr(task, name) or "" for name in TIMES},
         "criteria": "\n".join(f"- {text}" for text in task.criteria),
         "notes": "\n\n".join(task.notes),
         "result": task.result,

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-__all__ = ["Contents", "ForeignTask", "Priority", "Remark", "SourceFile", "State", "Writing"]
+__all__ = ["TIMES", "Contents", "ForeignTask", "Priority", "Remark", "SourceFile", "State", "Writing"]
 
 State = Literal["open", "active", "blocked", "deferred", "review", "done", "cancelled"]
 Priority = Literal["critical", "high", "medium", "low"]
+
+TIMES: Final = ("created", "updated", "closed", "due")
+"""The fields of a task that are times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,17 @@
 """Comparison of tasks with the files written for them, which says what a format cannot hold (MV-6)."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from datetime import datetime
 from typing import Final
 
 from task_formats.decoding import moment
 from task_formats.fields import STATES, normalize
-from task_formats.record import ForeignTask, Remark
+from task_formats.record import TIMES, ForeignTask, Remark
 
 __all__ = ["find_differences"]
 
-_FIELDS: Final = (
-    *("title", "text", "state", "status", "priority", "labels", "parent", "dependencies"),
-    *("created", "updated", "closed", "due", "criteria", "notes", "result"),
-)
-
-_TIMES: Final = {"created", "updated", "closed", "due"}
+_FIELDS: Final = tuple(it.name for it in fields(ForeignTask) if it.name not in {"id", "rest", "place"})
 
 
 def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) -> Iterator[Remark]:
@@ -34,7 +30,7 @@ def find_differences(tasks: Iterable[ForeignTask], back: Iterable[ForeignTask]) 
             value, held = getattr(task, name), getattr(other, name)
             if name == "status" and STATES.get(normalize(task.status)) == other.state:
                 continue
-            if value and value != held and not (name in _TIMES and held and _instant(value) == _instant(held)):
+            if value and value != held and not (name in TIMES and held and _instant(value) == _instant(held)):
                 yield Remark(task.id, f"{name}: {_short(value)} is written as {_short(held)}.")
         for name, value in task.rest.items():
             if value.strip() and other.rest.get(name) != value:

@@ -19,7 +19,6 @@ _TEXT, _CRITERIA, _PLAN, _NOTES, _RESULT = "text", "criteria", "plan", "notes", 
 _KINDS: Final = {
     "description": _TEXT,
     "acceptance criteria": _CRITERIA,
-    "acceptance criteria (optional)": _CRITERIA,
     "implementation plan": _PLAN,
     "implementation notes": _NOTES,
     "final summary": _RESULT,

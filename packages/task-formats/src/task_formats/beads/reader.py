@@ -127,8 +127,9 @@ def _read_issue(fields: Fields, place: str, ids: IdRegister) -> ForeignTask | No
     if not found:
         return None
     name, title = found
-    fields.drop("_type", "issue")
-    fields.drop("issue_type", "task")
+    fields.take("_type")
+    if fields.get("issue_type") == "task":
+        fields.take("issue_type")
     status = one_line(fields.text("status"))
     design, notes = fields.text("design"), fields.text("notes")
     parent, dependencies, others = _read_edges(fields, name)
