@@ -345,7 +345,7 @@ def test_a_new_subtask_of_a_task_that_was_imported_before_reopens_it(command: Co
 @pytest.mark.requirement("MV-2")
 @pytest.mark.parametrize(
     ("days", "size", "expected"),
-    [("0", 10, "No history is kept"), ("90", 60_000, "They are too many for undo to take back")],
+    [("0", 10, "No history is kept"), ("90", 60_000, "They are too large for undo to take back")],
 )
 def test_what_undo_cannot_take_back_is_said(
     days: str, size: int, expected: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -399,3 +399,13 @@ def test_tasks_of_one_time_stay_in_their_order(command: Command, tmp_path: Path)
     take(command, record, issues(tmp_path, *more), "--yes")
     found = [name for name in listed(command, record) if name in names]
     assert found in (names, names[::-1])
+
+
+@pytest.mark.requirement("MV-3", "MV-4")
+def test_a_status_that_nothing_has_and_a_name_with_other_characters_are_refused(
+    command: Command, tmp_path: Path
+) -> None:
+    ended = take(command, SERVERS[0], issues(tmp_path), "--map", "awaitng=done", "--yes")
+    assert (ended.code, "--map: no task there has the status awaitng" in ended.err) == (1, True)
+    refused = take(command, SERVERS[0], issues(tmp_path), "--source", "a:b")
+    assert (refused.code, "not 'a:b'" in refused.err) == (2, True)

@@ -55,7 +55,7 @@ def find_holder(clients: Mapping[str, str]) -> Holder:
 
 def is_attached(session: str) -> bool:
     """Return whether a session is that of a client's process or of assignments, so that it has no lock."""
-    return session == ASSIGNED or session.startswith("client.")
+    return session == ASSIGNED or re.match(r"client\.\d+\.\d+\.", session) is not None
 
 
 def is_running(session: str) -> bool:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -92,9 +93,10 @@ def _parser(name: str, command: str, *, has_document: bool) -> argparse.Argument
         )
         parser.add_argument(
             "--source",
+            type=_source_name,
             default="",
             metavar="NAME",
-            help="a name for the source, if another one has the same ids",
+            help="a name for the source, if another one has the same ids: letters, digits, '.', '_' or '-'",
         )
         parser.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
         parser.add_argument("--dry-run", action="store_true", dest="is_dry", help="only show what would be done")
@@ -111,6 +113,8 @@ def _import(server: TaskServer, options: argparse.Namespace) -> int:
     name, signs = recognise(options.path) if options.format == "auto" else (options.format, ())
     known = FORMATS[name]
     reading = known.read(load(name, options.path))
+    if unused := mapping.keys() - {task.status.casefold() for task in reading.tasks}:
+        raise Unreadable(f"--map: no task there has the status {' or '.join(sorted(unused))}")
     source = ForeignList(name, known.title, reading, mapping, options.source)
     mover = _mover(server)
     plan = _rehearse(source, mover)
@@ -173,6 +177,7 @@ def _is_wanted(options: argparse.Namespace, count: int) -> bool:
     if options.is_json or not sys.stdin.isatty():
         sys.stderr.write("Give --yes to import them.\n")
         return False
+    sys.stdout.flush()
     sys.stderr.write(f"Import {pluralize(count, 'task')}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
@@ -180,12 +185,13 @@ def _is_wanted(options: argparse.Namespace, count: int) -> bool:
 
 def _say_how_to_undo(server: TaskServer, origin: Origin) -> str:
     assert server.find_history  # noqa: S101 - for the type checker: a server with a mover has one
-    kept = server.find_history().changes(limit=1)
-    if not (kept and origin.change and kept[0].number == origin.change.number):
+    number = origin.change.number if origin.change else 0
+    kept = server.find_history().changes(before=number + 1, limit=1)  # others may have made later ones
+    if not (number and kept and kept[0].number == number):
         return "No history is kept, so undo cannot take this back."
     if not kept[0].is_whole:
-        return "They are too many for undo to take back: remove the ones that you do not want."
-    return f"To take that back: undo {kept[0].number}"
+        return "They are too large for undo to take back: remove the ones that you do not want."
+    return f"To take that back: undo {number}"
 
 
 def _export(server: TaskServer, options: argparse.Namespace) -> int:
@@ -207,6 +213,12 @@ def _export(server: TaskServer, options: argparse.Namespace) -> int:
     sys.stdout.writelines(f"{escape_invisible(line)}\n" for line in lines)
     sys.stdout.write(f"Exported {pluralize(len(tasks), 'task')} to {options.path}.\n")
     return 0
+
+
+def _source_name(text: str) -> str:
+    if not re.fullmatch(r"[\w.-]{0,40}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"expected up to 40 letters, digits, '.', '_' or '-', not '{text}'")
+    return text
 
 
 def _parse_mapping(word: str) -> tuple[str, State]:
