@@ -15,6 +15,7 @@ from task_core.moving import read_moment
 from task_core.store import open_store
 from task_core.warning_list import WarningList
 from task_formats.record import Contents, ForeignTask
+from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.moving import TasksMover
 from tasks_v1_mcp.settings import TasksSettings
@@ -409,3 +410,22 @@ def test_a_status_that_nothing_has_and_a_name_with_other_characters_are_refused(
     assert (ended.code, "--map: no task there has the status awaitng" in ended.err) == (1, True)
     refused = take(command, SERVERS[0], issues(tmp_path), "--source", "a:b")
     assert (refused.code, "not 'a:b'" in refused.err) == (2, True)
+
+
+@pytest.mark.requirement("MV-1")
+def test_task_master_indexes_its_tasks_as_often_for_many_as_for_few(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = next(it for it in SERVERS if it.name == "taskmaster")
+    index, counts = TagTasks.index, list[int]()
+
+    def count(tasks: TagTasks) -> dict[str, ProjectItem]:
+        counts[-1] += 1
+        return index(tasks)
+
+    monkeypatch.setattr(TagTasks, "index", count)
+    for number in (1, 20):
+        counts.append(0)
+        more = [{"id": f"bd-{number}-{n}", "title": "t", "status": "open"} for n in range(number)]
+        take(command, record, issues(tmp_path, *more), "--yes")
+    assert counts[1] <= counts[0]

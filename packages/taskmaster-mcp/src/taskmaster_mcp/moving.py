@@ -72,7 +72,7 @@ class TaskmasterMover:
 
     def add(self, work: TagTasks, arrivals: Sequence[Arrival], ids: Mapping[str, str]) -> list[str]:
         """Add the tasks under new numbers, and then what they wait for."""
-        found = dict(ids)
+        found, items = dict(ids), work.index()
         notes: list[str] = []
         added: list[tuple[Arrival, ProjectItem]] = []
         for arrival in arrivals:
@@ -82,17 +82,18 @@ class TaskmasterMover:
                 if deeper:  # a subtask that was imported before
                     notes.append(f"{task.id} becomes a subtask of {top}: there is one level of subtasks")
                     task = replace(task, notes=(*task.notes, f"Parent: {task.parent}"))
-                item = add_subtask(work, work.get(top), _fields(task))
+                item = add_subtask(work, work.get(top, items), _fields(task))
             else:
                 item = add_task(work, _fields(task))
             item.fields.update(_more(arrival))
             found[task.id] = item.id
+            items[item.id] = item
             added.append((arrival, item))
-        graph = build_graph(work, inherits=True)
+        graph, items = build_graph(work, inherits=True), work.index()
         for arrival, item in added:
             for name in arrival.task.dependencies:
                 try:
-                    add_dependency(work, work.get(item.id), found[name], graph)
+                    add_dependency(work, items[item.id], found[name], graph, items)
                 except TaskError as error:
                     notes.append(f"{arrival.task.id} does not wait for {name}: {error.message}")
                     item.fields["details"] = "\n\n".join(filter(None, (item.text("details"), f"Waits for: {name}")))

@@ -34,7 +34,7 @@ MAX_SUBTASKS: Final = 200
 def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Sequence[str] = ()) -> ProjectItem:
     """Add a pending task at the end; ``fields`` are its texts and its priority."""
     check_room(tasks)
-    wanted = tasks.get_all(dependencies)
+    wanted = tasks.get_all(dependencies) if dependencies else []
     item = ProjectItem(
         {
             "id": tasks.stored_id(tasks.next_number()),

@@ -1,6 +1,6 @@
 """Dependencies of tasks and subtasks, as stored and as meant (TM-34 to TM-36)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
@@ -42,9 +42,11 @@ def check_no_new_cycle(before: Graph, tasks: TagTasks, renamed: Callable[[str], 
                 raise CircularDependency([name, *back])
 
 
-def express_dependency(tasks: TagTasks, item: ProjectItem, target: str) -> int | str:
+def express_dependency(
+    tasks: TagTasks, item: ProjectItem, target: str, index: Mapping[str, ProjectItem] | None = None
+) -> int | str:
     """Return how the document stores that ``item`` depends on ``target``, or raise ``AmbiguousDependency`` (TM-35)."""
-    found = tasks.index().get(target)
+    found = (tasks.index() if index is None else index).get(target)
     if found and found.number is None:
         return _express_text(item, found)
     parent, _, own = target.rpartition(".") if "." in target else (target, "", "")
@@ -66,11 +68,18 @@ def _express_text(item: ProjectItem, target: ProjectItem) -> str:
     return stored
 
 
-def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph | None = None) -> bool:
+def add_dependency(
+    tasks: TagTasks,
+    item: ProjectItem,
+    target: str,
+    graph: Graph | None = None,
+    index: Mapping[str, ProjectItem] | None = None,
+) -> bool:
     """Make ``item`` depend on ``target``, which exists, and return whether that is new (TM-36, TM-59).
 
-    ``graph`` is that of the tasks, for one who adds many; it is kept up to date. ``Refused`` means that both are the
-    same, and ``CircularDependency`` that the target waits for the item, or that one contains the other.
+    ``graph`` and ``index`` are those of the tasks, for one who adds many; the graph is kept up to date. ``Refused``
+    means that both are the same, and ``CircularDependency`` that the target waits for the item, or that one contains
+    the other.
     """
     if target == item.id:
         raise Refused("SELF_DEPENDENCY", id=target)
@@ -83,7 +92,7 @@ def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph
         raise CircularDependency([item.id, *back])
     if len(item.dependencies) >= MAX_DEPENDENCIES:
         raise LimitExceeded(f"Dependencies of '{item.id}'", MAX_DEPENDENCIES, len(item.dependencies) + 1)
-    item.fields["dependencies"] = [*item.stored("dependencies", list), express_dependency(tasks, item, target)]
+    item.fields["dependencies"] = [*item.stored("dependencies", list), express_dependency(tasks, item, target, index)]
     tasks.touch(item)
     for waiting in (item, *item.subtasks):
         graph.setdefault(waiting.id, []).append(target)
