@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from task_core.cli.moving.plan import ForeignList, NoPlace, make_plan
 from task_core.models import utc_now
@@ -209,6 +210,23 @@ def test_a_person_is_asked_and_a_pipe_needs_yes(command: Command, tmp_path: Path
         assert "Import 5 tasks? [y/N]" in ended.err
     ended = command(record, "import", "--from", "beads", issues(tmp_path, {"id": "bd-f", "title": "F"}), piped="")
     assert (ended.code, ended.err) == (1, "Give --yes to import them.\n")
+
+
+@pytest.mark.requirement("MV-2", "MV-4")
+def test_what_another_program_imports_while_a_person_is_asked_is_not_imported_again(
+    command: Command, tmp_path: Path
+) -> None:
+    record, path = SERVERS[0], issues(tmp_path)
+
+    class Slow(Terminal):
+        @override
+        def readline(self, size: int = -1, /) -> str:
+            take(command, record, path, "--yes")
+            return "y\n"
+
+    ended = command(record, "import", "--from", "beads", path, piped=Slow())
+    assert "Imported 0 tasks. They are here already." in ended.out
+    assert len(listed(command, record)) == 5
 
 
 @pytest.mark.requirement("MV-2", "MV-3")

@@ -130,7 +130,8 @@ def _import(server: TaskServer, options: argparse.Namespace) -> int:
         report["imported"] = len(plan.arrivals)
         report["change"] = origin.change.number if origin.change else None
         if not options.is_json:
-            sys.stdout.write(f"Imported {pluralize(len(plan.arrivals), 'task')}. {_say_how_to_undo(server, origin)}\n")
+            how = _say_how_to_undo(server, origin) if plan.arrivals else "They are here already."
+            sys.stdout.write(f"Imported {pluralize(len(plan.arrivals), 'task')}. {how}\n")
     elif not options.is_json:
         sys.stdout.write(f"Nothing was imported{'' if plan.arrivals else ': nothing is new'}.\n")
     if options.is_json:
