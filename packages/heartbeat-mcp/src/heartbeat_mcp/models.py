@@ -94,8 +94,9 @@ class HeartbeatTask(Record):
 
         A Pending task that has a due time is in the order as if it had been created then.
         """
-        moments = (self.completed_at or self.updated_at, parse_moment(self.extra_fields.get(IMPORTED)))
-        finished_at = max(filter(None, moments))
+        finished_at = self.completed_at or self.updated_at
+        if imported_at := self.extra_fields.get(IMPORTED):
+            finished_at = max(finished_at, parse_moment(imported_at) or finished_at)
         return Columns(
             state=self.status.value,
             facet=ARCHIVED if (self.model_extra or {}).get(ARCHIVED) is True else "",
