@@ -350,7 +350,8 @@ def test_the_commands_for_agents_without_mcp_are_all_that_is_written_if_asked_fo
     assert text.startswith(
         "# Rules\n\n<!-- heartbeat-mcp heartbeat: begin -->\n## Tasks\n\nUse the command `heartbeat-mcp`"
     )
-    assert "`add TEXT`, `start ID`, `done ID --result TEXT`, `note ID TEXT`, `edit ID FIELD=VALUE` change them" in text
+    known = "`add TEXT`, `start ID`, `release ID`, `done ID --result TEXT`, `note ID TEXT`, `edit ID FIELD=VALUE`"
+    assert f"{known} change them" in text
     assert machine("uninstall", "--yes").code == 0
     assert snapshot(machine.home) == before
 

@@ -193,8 +193,10 @@ class HierarchyService:
             changed = _set_status(work, task.changed(resolution=arguments.resolution), HierarchyStatus.DONE)
             completed = [TaskEntry.of(other) for other in changed[1:] if other.is_done]
             following = next_leaf(work, task, strict_roots=self._strict_roots)
-            claims = self._store.claims.list_claims(work, self._store.now(work))
-            holder = next((it.holder for it in claims.find_others(following.id)), "") if following else ""
+            holder = ""
+            if following and work.claims:
+                claims = self._store.claims.list_claims(work, self._store.now(work))
+                holder = next((it.holder for it in claims.find_others(following.id)), "")
             is_new = bool(following and following.status is HierarchyStatus.TODO and not holder)
             is_started = bool(arguments.start_next and is_new)
             if following and is_started:
