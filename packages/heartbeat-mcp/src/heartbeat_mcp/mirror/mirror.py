@@ -86,8 +86,6 @@ class Mirror:
         try:
             # Another thread may read the file in between, and ``_read`` sets these two in the opposite order.
             return identify(self.path) == self._identity and self.is_written
-        except FileNotFoundError:
-            return self._is_gone and self.is_written
         except OSError:
             return False
 
