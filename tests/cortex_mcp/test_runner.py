@@ -94,9 +94,10 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 from cortex_mcp.runner import ProgramRun, Runner
-program = ("/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $$ $! > pids; wait")
-asyncio.run(Runner().run(ProgramRun(program, Path(sys.argv[1]), {"PATH": "/bin:/usr/bin"}, None)))
+program = ("/bin/sh", "-c", "trap '' TERM; read -r _; sleep 600 & echo $$ $! > pids; wait")
+asyncio.run(Runner().run(ProgramRun(program, Path(sys.argv[1]), {"PATH": "/bin:/usr/bin"}, None, b"go\\n")))
 """
+"""A server whose program begins once its guard knows of it: before that, a kill leaves the program alone."""
 
 
 @pytest.mark.requirement("CX-89")
