@@ -32,7 +32,7 @@ INSTALL = "mcp-client-install"
 FORMATS = "mcp-task-formats"
 COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp", BOARD: "task-board"}
 """The commands that are not called as their distribution."""
-MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted", INSTALL: "mcp_client_install", FORMATS: "task_formats"}
+MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted", INSTALL: "mcp_client_install"}
 """The modules that are not called as the command."""
 
 TOGETHER = [
@@ -109,24 +109,33 @@ def check_answers(server: str, command: list[str]) -> None:
 def check_installed(name: str) -> None:
     """Check the package ``name``, as a command and as a module, and say that it held."""
     check_neighbours(*next(names for names in TOGETHER if names[-1] == name))
+    if name == FORMATS:
+        check_formats()
+        print(f"{name}: installed from its wheel alone, it reads what it writes")
+        return
     command = COMMANDS.get(name, name)
     module = MODULES.get(name, command.replace("-", "_"))
+    checks = {BACKEND: check_backend, CORTEX: check_tools, BOARD: check_board, HOSTED: check_hosted}
+    checks[INSTALL] = check_client
     for started in ([str(Path(sys.executable).with_name(command))], [sys.executable, "-m", module]):
-        if name == BACKEND:
-            check_backend(started)
-        elif name == CTX:
+        if name == CTX:
             check_json([*started, "version", "--json"], program="cortex", protocol=1)
-        elif name == CORTEX:
-            check_tools(started)
-        elif name == BOARD:
-            check_board(started)
-        elif name == HOSTED:
-            check_hosted(started)
-        elif name == INSTALL:
-            check_client(started)
+        elif name in checks:
+            checks[name](started)
         else:
             check_answers(name, started)
     print(f"{name}: installed from its wheel alone, it starts, answers and keeps what it is there to keep")
+
+
+def check_formats() -> None:
+    """A list that is written is read back."""
+    from task_formats.formats import FORMATS as KNOWN  # noqa: PLC0415 - only where it is installed
+    from task_formats.formats import WRITABLE  # noqa: PLC0415
+    from task_formats.record import ForeignTask  # noqa: PLC0415
+
+    for name in WRITABLE:
+        written = KNOWN[name].write([ForeignTask("task-1", "buy milk")])
+        assert [task.title for task in KNOWN[name].read(written.files).tasks] == ["buy milk"], name
 
 
 def check_json(command: list[str], **expected: object) -> None:
@@ -225,7 +234,7 @@ def check_removed(name: str) -> None:
     assert not [item for item in distributions() if item.metadata["Name"] in OURS]
     command = COMMANDS.get(name, name)
     assert not Path(sys.executable).with_name(command).exists()
-    modules = {"task_core", *MODULES.values(), command.replace("-", "_")}
+    modules = {"task_core", "task_formats", *MODULES.values(), command.replace("-", "_")}
     assert [module for module in modules if find_spec(module)] == []
     print(f"{name}: removed, it leaves nothing")
 
