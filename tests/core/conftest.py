@@ -1,4 +1,4 @@
-"""The command line of a server, and what is not collected where something is not installed."""
+"""The command line of a server, and tests that are left out where a program that they need is not installed."""
 
 from __future__ import annotations
 

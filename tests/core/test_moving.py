@@ -225,7 +225,7 @@ def test_what_another_program_imports_while_a_person_is_asked_is_not_imported_ag
             return "y\n"
 
     ended = command(record, "import", "--from", "beads", path, piped=Slow())
-    assert "Imported 0 tasks. They are here already." in ended.out
+    assert "Nothing was imported: nothing is new." in ended.out
     assert len(listed(command, record)) == 5
 
 
@@ -339,7 +339,7 @@ def test_a_folder_that_cannot_be_made_is_named_and_nothing_is_imported(command: 
 def test_memory_keeps_nothing_that_is_imported(command: Command, tmp_path: Path) -> None:
     record = next(it for it in SERVERS if it.name == "tasks-v1")
     ended = command(record, "import", "--from", "beads", issues(tmp_path), is_in_memory=True)
-    assert (ended.code, "There is no list here" in ended.err) == (2, True)
+    assert (ended.code, "No list was found" in ended.err) == (2, True)
 
 
 @pytest.mark.requirement("MV-5")

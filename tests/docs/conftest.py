@@ -1,4 +1,4 @@
-"""What is not collected where something is not installed."""
+"""Tests that are left out where a program that they need is not installed."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def test_a_database_beside_the_export_makes_it_perhaps_stale(tmp_path: Path) -> 
     reading = read([SourceFile(file.name, file.read_bytes()) for file in find(folder)])
     assert len(reading.tasks) == 1
     assert reading.warnings == (
-        "issues.jsonl is an export of a database and may be older: `bd export -o issues.jsonl` writes it anew.",
+        "issues.jsonl comes from a database and may be out of date: `bd export -o issues.jsonl` updates it.",
     )
     assert reading.problems == ()
 

@@ -62,7 +62,7 @@ def test_each_format_is_recognised_as_itself_and_read(name: str, tmp_path: Path)
     write(tmp_path, SAMPLES[name])
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     path = tmp_path / "issues.json" if name == "github" else tmp_path
-    found, signs = recognise(path)
+    found, signs, _ = recognise(path)
     assert (found, len(signs) >= 2) == (name, True)
     reading = FORMATS[name].read(load(name, path))
     assert (reading.tasks[0].title, reading.problems) == ("a", ())

@@ -12,7 +12,7 @@ COOL = make_task("cool-apple", "eat an apple")
 WILD = make_task("wild-coral", "see the coral")
 
 GONE = (
-    "HEARTBEAT.md is gone: somebody removed it, or a program took it over, as OpenClaw does from 2026.8.1. The tasks "
+    "HEARTBEAT.md is gone: it was deleted, or a program took it over, as OpenClaw does from 2026.8.1 on. The tasks "
     "are safe in the store, and {}. Set AUTO_SYNC_ENABLED=false if nothing reads the file."
 )
 
@@ -27,7 +27,7 @@ def test_a_file_that_somebody_took_away_is_made_anew_by_the_next_start_alone(tmp
     board.call(process, WILD)
     board.call(process)
     assert process.is_current()
-    assert board.warnings.take() == [GONE.format("the next start of the server makes the file anew")]
+    assert board.warnings.take() == [GONE.format("the server creates it again at its next start")]
     assert not board.path.exists()
     process.close()
     other = board.process()
@@ -45,7 +45,7 @@ def test_a_start_without_the_file_says_that_it_is_made_anew(tmp_path: Path) -> N
     board.call(process)
     board.call(process)
     assert board.text == "## TODO\n" + entry(COOL)
-    assert board.warnings.take() == [GONE.format("the file is made anew")]
+    assert board.warnings.take() == [GONE.format("the file is created again")]
 
 
 @pytest.mark.requirement("HB-18", "HB-12")

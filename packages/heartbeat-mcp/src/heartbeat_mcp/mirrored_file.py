@@ -208,7 +208,7 @@ class _Pass:
         if self._state.is_start and self._mirror.is_missing and not self._state.ownership.is_new_file:
             receipts = Receipts.from_fields(work.fields)
             if receipts and receipts.stored:
-                self._mirror.reports.report_removal("the file is made anew")
+                self._mirror.reports.report_removal("the file is created again")
         taken = self._state.intake.take_in(document, work, self._mirror.holds, is_recovery=is_recovery)
         self._has_bullets = self._has_bullets or bool(taken.bullets)
         is_first = SECTION not in work.fields or self._state.ownership.is_new_file

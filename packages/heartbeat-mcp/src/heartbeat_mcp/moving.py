@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from pydantic import JsonValue
 
@@ -13,7 +13,7 @@ from heartbeat_mcp.recurrence import parse_moment
 from heartbeat_mcp.service import HeartbeatService
 from task_core.fields import MAX_TEXT
 from task_core.models import format_timestamp
-from task_core.moving import ORIGIN, Arrival, Home, read_moment
+from task_core.moving import ORIGIN, Arrival, Home, Imported, read_moment
 from task_core.store import Transaction
 from task_formats.record import ForeignTask, Priority, State
 
@@ -26,22 +26,14 @@ _STATES: Final[Mapping[HeartbeatStatus, State]] = {
     HeartbeatStatus.FAIL: "cancelled",
 }
 
-_PRIORITIES: Final[Mapping[str, Priority]] = {
-    "critical": "critical",
-    "high": "high",
-    "medium": "medium",
-    "low": "low",
-}
+_PRIORITIES: Final[Mapping[str, Priority]] = {word: word for word in get_args(Priority)}
 
 
 class HeartbeatMover:
     """The tasks of one list; what has no field of its own becomes extra fields."""
 
     home = Home(
-        statuses={
-            **{state: status.value for status, state in _STATES.items()},
-            **dict.fromkeys(("blocked", "deferred", "review"), HeartbeatStatus.PENDING.value),
-        },
+        statuses={state: status.value for status, state in _STATES.items()},
         held=("created", "updated", "closed", "due", "criteria", "notes", "result"),
         priorities=_PRIORITIES,
         max_title=MAX_TEXT,
@@ -57,10 +49,10 @@ class HeartbeatMover:
         """Open a transaction of the list."""
         return self._service.transaction()
 
-    def origins(self, work: Transaction[HeartbeatTask]) -> dict[str, str]:
-        """Return the ids of the tasks with an origin, by that; archived ones are not imported again."""
-        tasks = ((task.extra_fields.get(ORIGIN), task.id) for task in self._service.select_all(work))
-        return {origin: task_id for origin, task_id in tasks if isinstance(origin, str)}
+    def imported(self, work: Transaction[HeartbeatTask]) -> dict[str, Imported]:
+        """Return the tasks with an origin, by that, archived ones too."""
+        tasks = ((task.extra_fields.get(ORIGIN), task) for task in self._service.select_all(work))
+        return {origin: Imported(it.id, _export(it).title) for origin, it in tasks if isinstance(origin, str)}
 
     def settle(
         self, _: Transaction[HeartbeatTask], tasks: Sequence[ForeignTask]
@@ -72,7 +64,7 @@ class HeartbeatMover:
         """Add the tasks."""
         for arrival in arrivals:
             task, now = arrival.task, work.next_moment()
-            status = HeartbeatStatus(self.home.statuses[task.state])
+            status = HeartbeatStatus(self.home.status(task.state))
             created = read_moment(task.created, now) or now
             ended = read_moment(task.closed or task.updated, now) or now
             extra: dict[str, JsonValue] = {ORIGIN: arrival.origin}
@@ -95,9 +87,10 @@ class HeartbeatMover:
             )
         return []
 
-    def tasks(self, work: Transaction[HeartbeatTask]) -> list[ForeignTask]:
+    def tasks(self) -> list[ForeignTask]:
         """Return all tasks, archived ones too, the oldest first."""
-        return [_export(task) for task in self._service.select_all(work)]
+        with self._service.open_snapshot() as tasks:
+            return [_export(task) for task in self._service.select_all(tasks)]
 
 
 def _export(task: HeartbeatTask) -> ForeignTask:

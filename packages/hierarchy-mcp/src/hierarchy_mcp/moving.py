@@ -13,7 +13,7 @@ from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
 from hierarchy_mcp.summary import walk
 from hierarchy_mcp.tree import active_leaves, settle
 from task_core.fields import MAX_LINE, MAX_TEXT
-from task_core.moving import ORIGIN, Arrival, Home
+from task_core.moving import ORIGIN, Arrival, Home, Imported
 from task_core.store import ROOTS, Selection, Store, Transaction
 from task_formats.arranging import sort_by_needs
 from task_formats.record import ForeignTask, State
@@ -33,7 +33,6 @@ class HierarchyMover:
     home = Home(
         statuses={
             **{state: status.value for status, state in _STATES.items()},
-            **dict.fromkeys(("blocked", "deferred", "review"), HierarchyStatus.TODO.value),
             "cancelled": HierarchyStatus.DONE.value,
         },
         held=("parent", "criteria", "result"),
@@ -51,10 +50,10 @@ class HierarchyMover:
         """Open a transaction of the store."""
         return self._store.transaction()
 
-    def origins(self, work: Transaction[HierarchyTask]) -> dict[str, str]:
-        """Return the ids of the tasks with an origin, by that."""
-        found = (((record.model_extra or {}).get(ORIGIN), record.id) for record in work.select(Selection()))
-        return {origin: task_id for origin, task_id in found if isinstance(origin, str)}
+    def imported(self, work: Transaction[HierarchyTask]) -> dict[str, Imported]:
+        """Return the tasks with an origin, by that."""
+        found = (((task.model_extra or {}).get(ORIGIN), task) for task in work.select(Selection()))
+        return {origin: Imported(task.id, task.name) for origin, task in found if isinstance(origin, str)}
 
     def settle(
         self, work: Transaction[HierarchyTask], tasks: Sequence[ForeignTask]
@@ -110,9 +109,10 @@ class HierarchyMover:
             settle(work, [*work.ancestors(name), work.get(name)])
         return []
 
-    def tasks(self, work: Transaction[HierarchyTask]) -> list[ForeignTask]:
+    def tasks(self) -> list[ForeignTask]:
         """Return all tasks, each followed by what is below it."""
-        return [_export(task, parent.id if parent else None) for task, parent in walk(work)]
+        with self._store.read() as tasks:
+            return [_export(task, parent.id if parent else None) for task, parent in walk(tasks)]
 
     def _statuses(
         self, tasks: Sequence[ForeignTask], below: Mapping[str | None, Sequence[str]]
@@ -121,7 +121,7 @@ class HierarchyMover:
         found: dict[str, HierarchyStatus] = {}
         for task in reversed(tasks):
             states = {found[name] for name in below.get(task.id, ())}
-            found[task.id] = derive_status(states) if states else HierarchyStatus(self.home.statuses[task.state])
+            found[task.id] = derive_status(states) if states else HierarchyStatus(self.home.status(task.state))
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from task_core.models import as_utc
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from task_formats.record import ForeignTask, Priority, State
 
-__all__ = ["ORIGIN", "Arrival", "Home", "Mover", "read_moment"]
+__all__ = ["ORIGIN", "Arrival", "Home", "Imported", "Mover", "read_moment"]
+
+WorkT = TypeVar("WorkT")
+"""The transaction of a server."""
 
 ORIGIN: Final = "origin"
 """The field with the origin of an imported task, where a server has no other place for it."""
@@ -33,12 +36,19 @@ class Arrival:
     """what the server has no field for; it is in the text already, unless the server has a place for it"""
 
 
+class Imported(NamedTuple):
+    """A task that was imported before."""
+
+    id: str
+    title: str
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The places that the tasks of one server have for what others' tasks hold."""
 
     statuses: Mapping[State, str]
-    """the status for each state"""
+    """the status for each state that has one; tasks with another one are open"""
     held: Collection[str]
     """the fields of ``ForeignTask``, beside title and text, that have a place of their own"""
     priorities: Mapping[Priority, str]
@@ -50,38 +60,43 @@ class Home:
     keeps_rest: bool = False
     """true if what has no field is kept beside the text"""
 
+    def status(self, state: State) -> str:
+        """Return the status of tasks in ``state``."""
+        return self.statuses.get(state, self.statuses["open"])
+
     def keeps_status(self, state: State) -> bool:
-        """Return whether the status for ``state`` stands for no other state."""
-        return [*self.statuses.values()].count(self.statuses[state]) == 1 or state in {"open", "done"}
+        """Return whether no other state has the same status, which then says all of it."""
+        named = [*self.statuses.values()].count(self.status(state))
+        return state in {"open", "done"} or (state in self.statuses and named == 1)
 
     def keeps_priority(self, priority: Priority | None) -> bool:
         """Return whether the server's priority says as much."""
         return priority is None or self.priorities.get(priority) == priority
 
 
-class Mover(Protocol):
-    """The tasks of one server; everything happens in a transaction of it, and raises ``TaskError``."""
+class Mover(Protocol[WorkT]):
+    """The tasks of one server, which everything but ``tasks`` works on in a transaction; it raises ``TaskError``."""
 
     home: Home
     path: Path | None
     """the file of the store; None if it is in a database server"""
 
-    def transaction(self) -> AbstractContextManager[Any]:
+    def transaction(self) -> AbstractContextManager[WorkT]:
         """Open a transaction of the server."""
 
-    def origins(self, work: Any, /) -> Mapping[str, str]:  # noqa: ANN401 - the transaction of the server
-        """Return the ids of the tasks that were imported before, by their origins."""
+    def imported(self, work: WorkT, /) -> Mapping[str, Imported]:
+        """Return the tasks that were imported before, by their origins."""
 
-    def settle(self, work: Any, tasks: Sequence[ForeignTask], /) -> tuple[list[ForeignTask], list[str]]:  # noqa: ANN401
+    def settle(self, work: WorkT, tasks: Sequence[ForeignTask], /) -> tuple[list[ForeignTask], list[str]]:
         """Return the new ``tasks`` as the rules of the server allow them, in its order, and what was changed."""
 
-    def add(self, work: Any, arrivals: Sequence[Arrival], ids: Mapping[str, str], /) -> list[str]:  # noqa: ANN401
+    def add(self, work: WorkT, arrivals: Sequence[Arrival], ids: Mapping[str, str], /) -> list[str]:
         """Add tasks, parents first, and return what could not be added as it was.
 
         ``ids`` has those of tasks that are there already, by their ids in the source.
         """
 
-    def tasks(self, work: Any, /) -> list[ForeignTask]:  # noqa: ANN401
+    def tasks(self) -> list[ForeignTask]:
         """Return all tasks, parents first, each with its origin in ``rest`` if it has one."""
 
 

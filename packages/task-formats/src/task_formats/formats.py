@@ -75,8 +75,8 @@ def load(name: str, path: Path) -> list[SourceFile]:
     return [_read(file, path) for file in found]
 
 
-def recognise(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the name of the format of what is at ``path``, and the signs that show it, two or more.
+def recognise(path: Path) -> tuple[str, tuple[str, ...], list[SourceFile]]:
+    """Return the name of the format of what is at ``path``, the signs that show it, two or more, and its files.
 
     Raises:
         Unreadable: nothing there shows one format, and no other.
@@ -86,7 +86,7 @@ def recognise(path: Path) -> tuple[str, tuple[str, ...]]:
     signs = {name: FORMATS[name].signs(files) for name, files in found.items() if files}
     sure = [name for name, seen in signs.items() if len(seen) >= _SURE]
     if len(sure) == 1:
-        return sure[0], signs[sure[0]]
+        return sure[0], signs[sure[0]], found[sure[0]]
     if sure:
         what = "may be " + " or ".join(f"{FORMATS[name].title} ({' and '.join(signs[name])})" for name in sure)
     else:

@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from task_core.errors import TaskError
 from task_core.fields import MAX_LINE, MAX_TEXT
-from task_core.moving import ORIGIN, Arrival, Home
+from task_core.moving import ORIGIN, Arrival, Home, Imported
 from task_formats.record import ForeignTask, Priority, State
 from taskmaster_mcp.core.creating import add_subtask, add_task
 from taskmaster_mcp.core.graph import add_dependency, build_graph
@@ -51,9 +51,9 @@ class TaskmasterMover:
         """Open a transaction on the tag."""
         return self._target.change()
 
-    def origins(self, work: TagTasks) -> dict[str, str]:
-        """Return the ids of the tasks with an origin in their metadata, by that."""
-        return {origin: item.id for item in work.items if (origin := _metadata(item).get(ORIGIN, ""))}
+    def imported(self, work: TagTasks) -> dict[str, Imported]:
+        """Return the tasks with an origin in their metadata, by that."""
+        return {it: Imported(item.id, item.title) for item in work.items if (it := _metadata(item).get(ORIGIN, ""))}
 
     def settle(self, _: TagTasks, tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], list[str]]:
         """Return the tasks with what is deeper than a subtask as a further subtask of the same task."""
@@ -99,9 +99,9 @@ class TaskmasterMover:
                     item.fields["details"] = "\n\n".join(filter(None, (item.text("details"), f"Waits for: {name}")))
         return notes
 
-    def tasks(self, work: TagTasks) -> list[ForeignTask]:
+    def tasks(self) -> list[ForeignTask]:
         """Return all tasks and subtasks in the order of the file."""
-        return [_export(item) for item in work.items]
+        return [_export(item) for item in self._target.tasks().items]
 
 
 def _fields(task: ForeignTask) -> JsonObject:
@@ -119,7 +119,7 @@ def _more(arrival: Arrival) -> JsonObject:
     """Return what an item gets beside the fields of a new one."""
     task = arrival.task
     own: JsonObject = {"priority": task.priority} if task.priority else {}
-    return {"status": TaskmasterMover.home.statuses[task.state], **own, "metadata": {ORIGIN: arrival.origin}}
+    return {"status": TaskmasterMover.home.status(task.state), **own, "metadata": {ORIGIN: arrival.origin}}
 
 
 def _metadata(item: ProjectItem) -> dict[str, str]:

@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from task_core.models import format_timestamp
-from task_core.moving import ORIGIN, Arrival, Home, read_moment
+from task_core.moving import ORIGIN, Arrival, Home, Imported, read_moment
 from task_core.store import Selection, Store, Transaction
 from task_formats.record import ForeignTask, State
 from tasks_v1_mcp.models import Priority, StoredTask, V1Status
@@ -36,10 +36,7 @@ class TasksMover:
     """The tasks of one store."""
 
     home = Home(
-        statuses={
-            **{state: status.value for status, state in _STATES.items()},
-            **dict.fromkeys(("blocked", "deferred", "review"), V1Status.PENDING.value),
-        },
+        statuses={state: status.value for status, state in _STATES.items()},
         held=("labels", "created", "updated"),
         priorities={"critical": "high", **{it.value: it.value for it in Priority}},
         max_title=200,
@@ -55,9 +52,9 @@ class TasksMover:
         """Open a transaction of the store."""
         return self._store.transaction()
 
-    def origins(self, work: Transaction[StoredTask]) -> dict[str, str]:
-        """Return the ids of the tasks with a source, by that."""
-        return {task.source: task.id for task in work.select(Selection()) if task.source}
+    def imported(self, work: Transaction[StoredTask]) -> dict[str, Imported]:
+        """Return the tasks with a source, by that."""
+        return {task.source: Imported(task.id, task.title) for task in work.select(Selection()) if task.source}
 
     def settle(self, _: Transaction[StoredTask], tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], list[str]]:
         """Return the tasks with the labels that can be tags; the others become text."""
@@ -81,7 +78,7 @@ class TasksMover:
                     id=new_id(created + place * _STEP, work, self._rng),
                     title=task.title,
                     description=task.text or None,
-                    status=V1Status(self.home.statuses[task.state]),
+                    status=V1Status(self.home.status(task.state)),
                     priority=Priority(self.home.priorities[task.priority or "medium"]),
                     tags=task.labels,
                     source=arrival.origin,
@@ -91,9 +88,10 @@ class TasksMover:
             )
         return []
 
-    def tasks(self, work: Transaction[StoredTask]) -> list[ForeignTask]:
+    def tasks(self) -> list[ForeignTask]:
         """Return all tasks, the oldest first."""
-        return [_export(task) for task in work.select(Selection())]
+        with self._store.read() as tasks:
+            return [_export(task) for task in tasks.select(Selection())]
 
 
 def _export(task: StoredTask) -> ForeignTask:

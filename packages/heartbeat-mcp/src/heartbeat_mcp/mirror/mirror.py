@@ -195,13 +195,13 @@ class Mirror:
 
     @property
     def is_missing(self) -> bool:
-        """True if there is no file."""
+        """True if the last read found no file."""
         return self._is_known and not self._held
 
     def _is_left_alone(self, entries: Sequence[Entry]) -> bool:
         """Return whether nothing is to be written: the first task adds the section, and a start a file that is gone."""
         if self._is_gone:
-            self.reports.report_removal("the next start of the server makes the file anew")
+            self.reports.report_removal("the server creates it again at its next start")
         return self._is_gone or (self._document.section.is_new and self._held is not None and not entries)
 
     @property

@@ -57,7 +57,7 @@ class FileReports:
         """Warn of a file that is gone although the server wrote entries into it (HB-18)."""
         self._warnings.add(
             REMOVED,
-            f"{self._name} is gone: somebody removed it, or a program took it over, as OpenClaw does from 2026.8.1. "
+            f"{self._name} is gone: it was deleted, or a program took it over, as OpenClaw does from 2026.8.1 on. "
             f"The tasks are safe in the store, and {outcome}. Set AUTO_SYNC_ENABLED=false if nothing reads the file.",
         )
 

@@ -23,7 +23,7 @@ def find_client() -> Holder:
     """Return the process that the claims of this command are to be attached to."""
     if find_spec("mcp_client_install") is None:
         return Holder(ASSIGNED)
-    from task_core.cli.client_entries import CLIENT_NAMES  # noqa: PLC0415 - it may not be there
+    from task_core.cli.client_entries import CLIENT_NAMES  # noqa: PLC0415 - only where mcp-client-install is
 
     return find_holder(CLIENT_NAMES)
 

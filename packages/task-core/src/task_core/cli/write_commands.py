@@ -49,7 +49,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "start": {"--claim": {"action": "store_true", "help": "claim it too, until your client ends or until release"}},
     "release": {"--force": {"action": "store_true", "help": "end the claim of a running agent too"}},
 }
-"""What a command takes beside the id of the task, whatever the server."""
+"""Options and arguments of a command beside the id of the task, the same for every server."""
 
 
 def find_commands(actions: BoardActions) -> list[str]:
@@ -211,7 +211,7 @@ class _Writing:
 
     @property
     def _claiming(self) -> Claiming:
-        assert self._server.find_claiming  # noqa: S101 - as for the history
+        assert self._server.find_claiming  # noqa: S101 - for the type checker: a server with a history has claims
         return self._server.find_claiming()
 
     def _plan(self) -> Iterator[_Call]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import mcp_types
 from mcp.server.context import ServerRequestContext
@@ -71,7 +71,7 @@ class TaskServer:
     the process (P3). ``can_answer_now`` returns whether a quick tool can be answered without waiting for anything.
     """
 
-    find_mover: Callable[[], Mover] | None = None
+    find_mover: Callable[[], Mover[Any]] | None = None
     find_history: Callable[[], History] | None = None
     find_claiming: Callable[[], Claiming] | None = None
     _take_agent: Callable[..., tuple[mcp_types.CallToolRequestParams, str]] = staticmethod(lambda params: (params, ""))

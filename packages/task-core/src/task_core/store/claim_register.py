@@ -21,7 +21,7 @@ CLAIM_SECONDS: Final = 900.0
 """Seconds after which the claim of an agent without a process of its own ends, unless it calls again (AG-14)."""
 
 LISTENING: Final = "subscriptions/listen"
-"""The tool of an origin that stands for all agents of a client, which has a stream of notifications open."""
+"""The tool in the origin of a read that extends the claims of every agent of a client that listens (AG-14)."""
 
 _MAX_ENDED: Final = 100
 """The number of claims of agents that are gone that are kept, the last ones."""

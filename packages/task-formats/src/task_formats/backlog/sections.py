@@ -48,12 +48,12 @@ def split_body(body: str, line: int, remarks: Remarks) -> Sections:
     """Split ``body``, which begins on ``line`` of its file, into its parts."""
     criteria: list[str] = []
     parts: dict[str, list[str]] = {}
-    for kind, content in _split(body, line, remarks):
-        content = _trim(content)  # noqa: PLW2901
+    for part, raw in _split(body, line, remarks):
+        kind, content = part, _trim(raw)
         if kind == _CRITERIA:
             items, others = split_items(content)
             criteria += [_NUMBER.sub(r"\1", item, count=1) if _NUMBER.match(item) else item for item in items]
-            kind, content = _TEXT, f"## Acceptance Criteria\n\n{others}" if others else ""  # noqa: PLW2901
+            kind, content = _TEXT, f"## Acceptance Criteria\n\n{others}" if others else ""
         if content:
             parts.setdefault(kind, []).append(content)
     texts, results = ("\n\n".join(parts.pop(kind, ())) for kind in (_TEXT, _RESULT))

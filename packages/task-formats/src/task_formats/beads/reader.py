@@ -84,7 +84,7 @@ def read(files: Sequence[SourceFile]) -> Contents:
     warnings: list[str] = []
     if lists and len(lists) < len(files):
         name = lists[0].name
-        warnings.append(f"{name} is an export of a database and may be older: `bd export -o {name}` writes it anew.")
+        warnings.append(f"{name} comes from a database and may be out of date: `bd export -o {name}` updates it.")
     return Contents(tuple(tasks), tuple(problems), dict(left_out), tuple(warnings), find_unknown(tasks))
 
 

@@ -20,7 +20,7 @@ from task_core.cli.view.commands import explain_memory
 from task_core.cli.view.plain import carry_out, write_json
 from task_core.durable import replace_file
 from task_core.files import describe
-from task_core.history.changes import COMMAND_LINE, Origin, made_by
+from task_core.history.changes import COMMAND_LINE, made_by
 from task_core.moving import Mover
 from task_core.server.app import TaskServer
 from task_core.store import Engine
@@ -110,58 +110,51 @@ def _parser(name: str, command: str, *, has_document: bool) -> argparse.Argument
 
 def _import(server: TaskServer, options: argparse.Namespace) -> int:
     mapping = dict(map(_parse_mapping, options.map))
-    name, signs = recognise(options.path) if options.format == "auto" else (options.format, ())
+    name, signs, files = recognise(options.path) if options.format == "auto" else (options.format, (), None)
     known = FORMATS[name]
-    reading = known.read(load(name, options.path))
+    reading = known.read(load(name, options.path) if files is None else files)
     if unused := mapping.keys() - {task.status.casefold() for task in reading.tasks}:
         raise Unreadable(f"--map: no task there has the status {' or '.join(sorted(unused))}")
     source = ForeignList(name, known.title, reading, mapping, options.source)
     mover = _mover(server)
-    plan = _rehearse(source, mover)
-    if options.is_json:
-        report = as_json(plan, source, mover.home, signs)
-    else:
+    is_kept = options.is_sure and not options.is_dry
+    with made_by(COMMAND_LINE, f"import --from {name}") as origin:
+        plan = _add(source, mover, is_kept=is_kept)
+    if not options.is_json:
         lines = (escape_invisible(line) for line in describe_plan(plan, source, mover.home, signs))
         sys.stdout.writelines(f"{line}\n" for line in lines)
-        report = {}
-    if not options.is_dry and plan.arrivals and _is_wanted(options, len(plan.arrivals)):
+    if not (is_kept or options.is_dry) and plan.arrivals and _is_wanted(options, len(plan.arrivals)):
+        is_kept = True
         with made_by(COMMAND_LINE, f"import --from {name}") as origin:
-            plan = _add(source, mover)
-        report["imported"] = len(plan.arrivals)
-        report["change"] = origin.change.number if origin.change else None
-        if not options.is_json:
-            how = _say_how_to_undo(server, origin) if plan.arrivals else "They are here already."
-            sys.stdout.write(f"Imported {pluralize(len(plan.arrivals), 'task')}. {how}\n")
-    elif not options.is_json:
-        sys.stdout.write(f"Nothing was imported{'' if plan.arrivals else ': nothing is new'}.\n")
+            plan = _add(source, mover, is_kept=True)  # what is new now: others may have changed the list meanwhile
+    number = origin.change.number if is_kept and origin.change else None
     if options.is_json:
-        write_json(report, sys.stdout)
-    return 0 if options.is_dry or options.is_sure or not plan.arrivals or "imported" in report else 1
+        done = {"imported": len(plan.arrivals), "change": number} if is_kept else {}
+        write_json(as_json(plan, source, mover.home, signs) | done, sys.stdout)
+    elif number:
+        how = _say_how_to_undo(server, number)
+        sys.stdout.write(f"Imported {pluralize(len(plan.arrivals), 'task')}. {how}\n")
+    else:
+        sys.stdout.write(f"Nothing was imported{'' if plan.arrivals else ': nothing is new'}.\n")
+    return 0 if is_kept or options.is_dry or not plan.arrivals else 1
 
 
-class _Rehearsed(Exception):
+class _GivenUp(Exception):
     """Ends a transaction so that nothing of it stays."""
 
 
-def _rehearse(source: ForeignList, mover: Mover) -> Plan:
-    """Return the plan of an import that the server accepts; whatever it would refuse, it refuses here."""
+def _add(source: ForeignList, mover: Mover[Any], *, is_kept: bool) -> Plan:
+    """Import the tasks, and give it all up in the end unless it ``is_kept``: what cannot be done, fails then too."""
     found: list[Plan] = []
-    with suppress(_Rehearsed), mover.transaction() as work:
+    with suppress(_GivenUp), mover.transaction() as work:
         plan = make_plan(source, mover, work)
         notes = mover.add(work, plan.arrivals, plan.present)
         found.append(replace(plan, notes=[*plan.notes, *notes]))
-        raise _Rehearsed
-    return found[0]
-
-
-def _add(source: ForeignList, mover: Mover) -> Plan:
-    """Add what is new now: others may have changed the list since the preview."""
-    with mover.transaction() as work:
-        plan = make_plan(source, mover, work)
-        mover.add(work, plan.arrivals, plan.present)
+        if not is_kept:
+            raise _GivenUp
         for path, text in plan.files.items():
             _write(path, text.encode("utf-8", "replace"))
-    return plan
+    return found[0]
 
 
 def _write(path: Path, data: bytes, *, over: EllipsisType | None = ...) -> None:
@@ -184,11 +177,10 @@ def _is_wanted(options: argparse.Namespace, count: int) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _say_how_to_undo(server: TaskServer, origin: Origin) -> str:
-    assert server.find_history  # noqa: S101 - for the type checker: a server with a mover has one
-    number = origin.change.number if origin.change else 0
-    kept = server.find_history().changes(before=number + 1, limit=1)  # others may have made later ones
-    if not (number and kept and kept[0].number == number):
+def _say_how_to_undo(server: TaskServer, number: int) -> str:
+    history: Any = server.find_history
+    kept = history().changes(before=number + 1, limit=1)  # others may have made later ones
+    if not (kept and kept[0].number == number):
         return "No history is kept, so undo cannot take this back."
     if not kept[0].is_whole:
         return "They are too large for undo to take back: remove the ones that you do not want."
@@ -199,9 +191,8 @@ def _export(server: TaskServer, options: argparse.Namespace) -> int:
     if os.path.lexists(options.path):
         raise Unreadable(f"{options.path} already exists: move it away, or name another one")
     mover = _mover(server)
-    with mover.transaction() as work:
-        statuses = mover.home.statuses  # a word that says no more than the state is left to the format
-        found = [replace(it, status="") if it.status == statuses[it.state] else it for it in mover.tasks(work)]
+    # A word that says no more than the state is left to the format.
+    found = [replace(it, status="") if it.status == mover.home.status(it.state) else it for it in mover.tasks()]
     tasks = give_ids_back(found, options.format)
     writing = FORMATS[options.format].write(tasks)
     for file in writing.files:
@@ -229,6 +220,6 @@ def _parse_mapping(word: str) -> tuple[str, State]:
     return status.casefold(), cast("State", state)
 
 
-def _mover(server: TaskServer) -> Mover:
+def _mover(server: TaskServer) -> Mover[Any]:
     found: Any = server.find_mover
     return found()

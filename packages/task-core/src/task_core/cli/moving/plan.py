@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from task_core.errors import TaskError
 from task_core.moving import Arrival, Home, Mover
@@ -25,13 +25,16 @@ _MAX_ORIGIN: Final = 100
 
 _ADVICE: Final = "if it is another task, give the source a name with --source"
 
+WorkT = TypeVar("WorkT")
+"""The transaction of a server."""
+
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class NoPlace(TaskError):
-    """A text is longer than the server's fields allow, and there is no folder for a file with it."""
+    """A text is too long for a task, and a store in a database server has no folder to keep it in as a file."""
 
     def __init__(self, name: str, limit: int) -> None:
         what = f"The text of {name} has more than {limit:,} characters, and a database has no folder for it"
@@ -81,7 +84,7 @@ class Plan:
     """texts that are too long for a task, by the path of their file"""
 
 
-def make_plan(source: ForeignList, mover: Mover, work: Any) -> Plan:  # noqa: ANN401 - the transaction of the server
+def make_plan(source: ForeignList, mover: Mover[WorkT], work: WorkT) -> Plan:
     """Return the plan for the tasks in ``work``, a transaction of the server.
 
     Raises:
@@ -91,10 +94,9 @@ def make_plan(source: ForeignList, mover: Mover, work: Any) -> Plan:  # noqa: AN
     tasks, odd = arrange(
         [replace(it, state=mapping.get(it.status.casefold(), it.state)) for it in source.reading.tasks]
     )
-    origins = mover.origins(work)
-    present = {task.id: origins[it] for task in tasks if (it := source.origin(task.id)) in origins}
-    titles = {it.id: it.title for it in mover.tasks(work)} if present else {}
-    renamed = [it for it in tasks if it.id in present and titles[present[it.id]] != _title(it, mover.home)]
+    imported = mover.imported(work)
+    present = {task.id: imported[it] for task in tasks if (it := source.origin(task.id)) in imported}
+    renamed = [it for it in tasks if it.id in present and present[it.id].title != _title(it, mover.home)]
     new, changes = mover.settle(work, [task for task in tasks if task.id not in present])
     rest: dict[str, list[str]] = {}
     files: dict[Path, str] = {}
@@ -106,9 +108,9 @@ def make_plan(source: ForeignList, mover: Mover, work: Any) -> Plan:  # noqa: AN
         arrivals.append(_fit(task, left, source, mover, files))
     return Plan(
         arrivals=arrivals,
-        present=present,
+        present={name: it.id for name, it in present.items()},
         notes=[
-            *(f"{it.id} is here as {present[it.id]}, under another title: {_ADVICE}" for it in renamed),
+            *(f"{it.id} is here as {present[it.id].id}, under another title: {_ADVICE}" for it in renamed),
             *(text for task in new for text in odd.get(task.id, ())),
             *changes,
         ],
@@ -135,7 +137,7 @@ def _held(home: Home, task: ForeignTask, source: ForeignList) -> set[str]:
 
 
 def _fit(
-    task: ForeignTask, rest: Mapping[str, str], source: ForeignList, mover: Mover, files: dict[Path, str]
+    task: ForeignTask, rest: Mapping[str, str], source: ForeignList, mover: Mover[Any], files: dict[Path, str]
 ) -> Arrival:
     """Return the task with a title and a text that the server can hold; a file in ``files`` takes what it cannot."""
     home, origin = mover.home, source.origin(task.id)

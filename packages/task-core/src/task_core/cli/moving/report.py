@@ -26,7 +26,7 @@ def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[s
     yield from (f"Warning: {text}" for text in reading.warnings)
     for (status, state), count in plan.statuses.items():
         remark = f" (unknown: --map '{status}=STATE')" if source.is_unknown(status) else ""
-        yield f"  status {status} becomes {home.statuses[state]}: {count:,}{remark}"
+        yield f"  status {status} becomes {home.status(state)}: {count:,}{remark}"
     for priority, count in Counter(arrival.task.priority for arrival in plan.arrivals).items():
         if priority and home.priorities:
             yield f"  priority {priority} becomes {home.priorities[priority]}: {count:,}"
@@ -65,7 +65,7 @@ def as_json(plan: Plan, source: ForeignList, home: Home, signs: Sequence[str]) -
         "new": len(plan.arrivals),
         "present": len(plan.present),
         "statuses": [
-            {"status": status, "state": state, "becomes": home.statuses[state], "tasks": count}
+            {"status": status, "state": state, "becomes": home.status(state), "tasks": count}
             for (status, state), count in plan.statuses.items()
         ],
         "without_place": {name: [*ids] for name, ids in plan.rest.items()},

@@ -156,7 +156,7 @@ def explain_memory(settings: StoreSettings) -> str:
     """Return why a command has no tasks if the server keeps them in memory."""
     variable = settings.store_variable.upper()
     return (
-        f"There is no list here: without {variable}, tasks exist only in the process of a server. "
+        f"No list was found: without {variable}, a server keeps its tasks in memory, and only for as long as it runs. "
         f"Run the command 'install' to add the server to your clients, or set {variable} to the path of a list."
     )
 
