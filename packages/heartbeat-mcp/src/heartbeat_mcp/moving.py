@@ -95,10 +95,14 @@ class HeartbeatMover:
 
 def _export(task: HeartbeatTask) -> ForeignTask:
     title, _, text = task.raw_user_request.strip().partition("\n")
-    fields = {name: it for name, it in task.extra_fields.items() if name != IMPORTED}
+    fields: dict[str, JsonValue] = {}
+    for name, value in task.extra_fields.items():
+        fields |= value if name.startswith("from_") and isinstance(value, dict) else {name: value}
+    fields.pop(IMPORTED, None)
     extra = {name: it if isinstance(it, str) else json.dumps(it) for name, it in fields.items()}
     rest = {"raw_reference": task.raw_reference or "", "result_file": task.result_file or "", **extra}
     priority = _PRIORITIES.get(rest.get("priority", ""))
+    labels = rest.pop("labels", "").split(", ")
     due = rest.pop("due") if parse_moment(rest.get("due")) else None
     return ForeignTask(
         id=task.id,
@@ -107,6 +111,7 @@ def _export(task: HeartbeatTask) -> ForeignTask:
         state=_STATES[task.status],
         status=task.status.value,
         priority=priority,
+        labels=tuple(filter(None, labels)),
         created=format_timestamp(task.created_at),
         updated=format_timestamp(task.updated_at),
         closed=format_timestamp(task.completed_at) if task.completed_at else None,

@@ -37,8 +37,8 @@ def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[s
     if plan.files:
         yield f"{pluralize(len(plan.files), 'text')} too long for a task, each in a file beside the store."
     if reading.left_out:
-        counts = ", ".join(f"{count:,} {kind}" for kind, count in reading.left_out.items())
-        yield f"Left out, because they are not work: {counts}"
+        counts = ", ".join(f"{kind} ({count:,})" for kind, count in reading.left_out.items())
+        yield f"Left out, because it is not work: {counts}"
     yield from describe_problems("To know", [Remark("", text) for text in plan.notes])
     yield from describe_problems("Not read, or not as it stands", reading.problems)
     if plan.present:
