@@ -166,8 +166,6 @@ def _write(path: Path, data: bytes, *, over: EllipsisType | None = ...) -> None:
 
 
 def _is_wanted(options: argparse.Namespace, count: int) -> bool:
-    if options.is_sure:
-        return True
     if options.is_json or not sys.stdin.isatty():
         sys.stderr.write("Give --yes to import them.\n")
         return False
