@@ -15,12 +15,22 @@ from benchmarks.peers import ForeignClient, Peer
 from benchmarks.wire import CallFailed
 from tests.wire.storm_process import forked
 
-__all__ = ["Channel", "FileChannel", "ForkedChannel", "Json", "Plan", "ServerChannel", "fill_list", "find_open_units"]
+__all__ = [
+    "PARTS",
+    "Channel",
+    "FileChannel",
+    "ForkedChannel",
+    "Json",
+    "Plan",
+    "ServerChannel",
+    "fill_list",
+    "find_open_units",
+]
 
 _WINDOW: Final = 12
 """Units before a unit among which are those that it needs."""
 
-_PARTS: Final = (1, 1, 2, 3, 8)
+PARTS: Final = (1, 1, 2, 3, 8)
 """Turns that the work on a unit can take."""
 
 _END_SECONDS: Final = 30.0
@@ -165,16 +175,14 @@ def _read_result(message: Json) -> Answer:
 
 
 class Plan:
-    """Units with what they need and how long they take, for a seed."""
+    """Units with what they need, for a seed."""
 
     def __init__(self, count: int, seed: int) -> None:
         random = Random(f"plan {seed}")  # noqa: S311 - not a secret
         self.needs = dict[str, set[str]]()
-        self.parts = dict[str, int]()
         for number in range(1, count + 1):
             earlier = [f"U{one:02}" for one in range(max(1, number - _WINDOW), number)]
             self.needs[f"U{number:02}"] = {*random.sample(earlier, min(len(earlier), random.randrange(3)))}
-            self.parts[f"U{number:02}"] = random.choice(_PARTS)
 
     def text(self, unit: str) -> str:
         """Return the unit as a task."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from benchmarks.finish_agent import WAIT, WORK, Agent, Answer, Memory, Steps
 from benchmarks.finish_channels import (
+    PARTS,
     Channel,
     FileChannel,
     ForkedChannel,
@@ -35,6 +36,10 @@ HAZARD: Final = {"cut off": 0.006, "cleared": 0.006, "killed": 0.006}
 
 TURNS: Final = 25
 """Turns per unit after which a run ends, of all agents together."""
+
+
+_STAGGER: Final = 3
+"""Turns after which the next agent of a team begins."""
 
 
 @dataclass
@@ -81,6 +86,8 @@ class _Worker:
     read: int = 0
     calls: int = 0
     has_begun: bool = False
+    needed: int = 1
+    """Turns that its present work takes."""
     finished: str = ""
     """The unit that it has done but not yet reported."""
     parts: Counter[str] = field(default_factory=Counter)
@@ -99,6 +106,7 @@ class _Team:
         size = len(agents)
         self._plan, self._work, self._open = plan, work, open_channel
         self._random = Random(f"team {seed} {size}")  # noqa: S311 - not a secret
+        self._durations = Random(f"durations {seed} {size}")  # noqa: S311 - not a secret
         self.outcome = Outcome(condition.name, condition.group, size, units=len(plan.needs))
         self._reported = set[str]()
         self._unreported = set[str]()
@@ -108,11 +116,12 @@ class _Team:
         """Let the agents work until each finds nothing to do, or the turns are used up; return the counts."""
         active = list(self._workers)
         limit = TURNS * self.outcome.units
-        for _ in range(limit):
+        for count in range(limit):
             if not active or self.outcome.turns >= limit:
                 break
             self._random.shuffle(active)
-            turn = [(worker, worker.call, self._send(worker, worker.call)) for worker in active if worker.call]
+            begun = [worker for worker in active if worker.agent.number * _STAGGER <= count]
+            turn = [(worker, worker.call, self._send(worker, worker.call)) for worker in begun if worker.call]
             for worker, call, fate in turn:
                 self._receive(worker, call, fate)
             active = [worker for worker in active if worker.call]
@@ -208,10 +217,12 @@ class _Team:
 
     def _do(self, worker: _Worker, unit: str) -> str:
         """Do one part of a unit, and after the last add its line to the file."""
-        if unit not in self._plan.parts:  # a model can ask for anything
+        if unit not in self._plan.needs:  # a model can ask for anything
             return "There is no such unit."
         worker.parts[unit] += 1
-        if worker.parts[unit] < self._plan.parts[unit]:
+        if worker.parts[unit] == 1:
+            worker.needed = self._durations.choice(PARTS)
+        if worker.parts[unit] < worker.needed:
             return f"{unit} is not finished: call work again"
         before = {*self._work.read_text("utf-8").split()}
         self.outcome.early += bool(self._plan.needs[unit] - before)
