@@ -21,7 +21,8 @@ _PATIENCE: Final = 6
 """Turns that an agent of a team waits for tasks in progress before it takes one for abandoned."""
 
 
-_CLAIMED: Final = re.compile(r"(?m)^- (\S+): .* \(claimed by ")
+_CLAIMED: Final = re.compile(r"(?m)^- (\S+): .* \(claimed by (?:you since|.*so anybody may claim it\))")
+"""Tasks that this agent may take up: its own, and those of agents that are gone."""
 
 
 class Answer(NamedTuple):
@@ -86,14 +87,16 @@ class Agent:
         return None
 
     def _resume(self, adapter: Adapter) -> Steps:
-        """Read the brief, and claim again what may be claimed by this agent already, or by one that has ended."""
+        """Read the brief, and take up what this agent has claimed, or one that is gone."""
         brief = json.loads((yield Call(adapter.brief)).text)["brief"]
         self.memory.add(brief)
         for name in _CLAIMED.findall(brief):
             answer = yield Call(adapter.claim, {"id": name})
             if not answer.is_error:
                 self.memory.add(answer.text)
-                return _claimed(answer.text)
+                task = _claimed(answer.text)
+                if task and (task := (yield from self._check(adapter, task))):
+                    return task
         return None
 
     def _work(self, unit: str) -> Steps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -94,6 +95,28 @@ async def test_a_claim_ends_with_the_process_and_its_task_is_the_first_to_be_cla
     assert len(team.sessions) == 1
     assert (await other.call("claim_task"))["claim"]["task"] == tasks[0]
     assert [name.endswith("ended.json") for name in team.sessions] == [False]
+
+
+@pytest.mark.requirement("AG-8")
+async def test_a_brief_shows_an_agent_its_own_claims_first_and_as_its_own(team: Team) -> None:
+    agent, other = team.join(), team.join()
+    tasks = [await agent.create(f"Part {number}") for number in range(3)]
+    for one, task in zip((agent, other, agent), tasks, strict=True):
+        await one.call("claim_task", id=task)
+        await one.call("update_task_status", id=task, status="in_progress")
+    assert _holders((await agent.call("brief"))["brief"]) == ["you", "you", "mcp 0.1.0"]
+    assert _holders((await other.call("brief"))["brief"]) == ["you", "mcp 0.1.0", "mcp 0.1.0"]
+
+
+@pytest.mark.requirement("AG-8")
+async def test_no_agent_passes_for_the_reader_of_a_brief(team: Team) -> None:
+    agent = team.join()
+    await agent.call("claim_task", id=await agent.create(), agent="You")
+    assert _holders((await agent.call("brief"))["brief"]) == ['"You"']
+
+
+def _holders(brief: str) -> list[str]:
+    return re.findall(r"\(claimed by (.+?) since", brief)
 
 
 @pytest.mark.requirement("AG-12")

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from task_core.claims.claim import Claim
+from task_core.claims.claim import Agent, Claim
 from task_core.errors import InvalidArguments, echo
 from task_core.history.changes import Change
 from task_core.text import nearest
@@ -130,6 +130,9 @@ class Briefed(Protocol):
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims on open tasks, the oldest first."""
+
+    def caller(self) -> Agent:
+        """Return the agent that calls."""
 
 
 def match_statuses(words: Collection[str], known: Sequence[str]) -> tuple[str, ...]:

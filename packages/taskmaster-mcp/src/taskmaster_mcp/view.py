@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from task_core.claims.claim import Claim
+from task_core.claims.claim import Agent, Claim
 from task_core.errors import TaskError
 from task_core.history.changes import Change
 from task_core.models import utc_now
@@ -103,6 +103,10 @@ class TaskmasterView:
         start, index = f"{target.tag}:", target.tasks().index()
         found = [(it, it.task.removeprefix(start)) for it in target.project.store.find_claims()]
         return [replace(it, task=name) for it, name in found if it.task.startswith(start) and name in index]
+
+    def caller(self) -> Agent:
+        """Return the agent that calls."""
+        return Target(self._registry).project.store.claims.agent
 
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks, and of which tag is shown."""

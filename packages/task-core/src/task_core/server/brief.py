@@ -112,7 +112,15 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     end = [f"{pluralize(total, 'task')} in all{f': {counted}' if counted else ''}.{last}", view.advice]
     starts = {line.id: _find_start(line, changes) for line in work.active}
     held = {claim.task: claim for claim in view.claims()}
-    own = sorted(work.active, key=lambda line: (found := starts[line.id]) is None or found.by != caller)
+    me = view.caller()
+    notes = {name: _held(claim, is_own=me.holds(claim)) for name, claim in held.items()}
+    own = sorted(
+        work.active,
+        key=lambda line: (
+            line.id not in held or not me.holds(held[line.id]),
+            (found := starts[line.id]) is None or found.by != caller,
+        ),
+    )
     others = [claim for name, claim in held.items() if name not in {line.id for line in (*own, *work.ready)}]
     texts = view.texts([*(event.id for event in events[:_MAX_CHANGES]), *(it.task for it in others[:_MAX_TASKS])])
     rest = Counter(event.what for event in events[_MAX_CHANGES:])
@@ -120,13 +128,13 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     sections = [
         _Section(
             "In progress",
-            [_describe(line, _held(held.get(line.id)) or _started(starts[line.id])) for line in own],
+            [_describe(line, notes.get(line.id) or _started(starts[line.id])) for line in own],
             work.active_count,
         ),
-        _Section("Claimed", [_report_claim(it, texts) for it in others[:_MAX_TASKS]], len(others)),
+        _Section("Claimed", [_report_claim(it, texts, notes[it.task]) for it in others[:_MAX_TASKS]], len(others)),
         _Section(
             "Next",
-            [_describe(line, _held(held.get(line.id)) or _noted(line.note)) for line in work.ready],
+            [_describe(line, notes.get(line.id) or _noted(line.note)) for line in work.ready],
             work.ready_count,
         ),
         _Section("Waiting", [_describe(line, f"for {_name(why)}") for line, why in work.waiting], work.waiting_count),
@@ -171,7 +179,7 @@ def _quote(text: str) -> str:
 
 def _name(text: str) -> str:
     """Return a name, or a few words, as they are if they look like that; others could pass for the brief's own."""
-    return text if _NAME.fullmatch(text) else _quote(text)
+    return text if _NAME.fullmatch(text) and text.casefold() != "you" else _quote(text)
 
 
 def _noted(note: str) -> str:
@@ -185,19 +193,18 @@ def _started(start: Change | None) -> str:
     return f"(since {from_microseconds(start.at):%Y-%m-%d %H:%M} UTC{by})"
 
 
-def _held(claim: Claim | None) -> str:
+def _held(claim: Claim, *, is_own: bool) -> str:
     """Return who holds a task, or that its agent is gone."""
-    if claim is None:
-        return ""
     since = f"{from_microseconds(claim.since):%Y-%m-%d %H:%M} UTC"
     note = f", for {_quote(claim.note)}" if claim.note else ""
     why = "its time is over" if claim.until else "its process has ended"
     gone = f"; {why}, so anybody may claim it" if claim.is_ended else ""
-    return f"(claimed by {_name(claim.holder)} since {since}{note}{gone})"
+    by = "you" if is_own else _name(claim.holder)
+    return f"(claimed by {by} since {since}{note}{gone})"
 
 
-def _report_claim(claim: Claim, texts: Mapping[str, str]) -> str:
-    return f"- {escape_invisible(claim.task)}: {_quote(texts.get(claim.task, ''))} {_held(claim)}"
+def _report_claim(claim: Claim, texts: Mapping[str, str], note: str) -> str:
+    return f"- {escape_invisible(claim.task)}: {_quote(texts.get(claim.task, ''))} {note}"
 
 
 def _find_start(line: Line, changes: Iterable[Change]) -> Change | None:

@@ -8,7 +8,7 @@ from typing import Final, Generic
 
 from pydantic import JsonValue
 
-from task_core.claims.claim import Claim
+from task_core.claims.claim import Agent, Claim
 from task_core.history.changes import Change
 from task_core.models import RecordT
 from task_core.store.base import ROOTS
@@ -114,6 +114,10 @@ class StoreView(ABC, Generic[RecordT]):
     def claims(self) -> list[Claim]:
         """Return the claims on open tasks, the oldest first."""
         return self._store.find_claims()
+
+    def caller(self) -> Agent:
+        """Return the agent that calls."""
+        return self._store.claims.agent
 
     def revision(self) -> object:
         """Return a value that differs after every change of the store."""
