@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,8 +14,9 @@ import pytest
 from typing_extensions import override
 
 from task_core.cli.moving.plan import ForeignList, NoPlace, make_plan
+from task_core.cli.moving.progress import Watched
 from task_core.models import utc_now
-from task_core.moving import read_moment
+from task_core.moving import Arrival, read_moment
 from task_core.store import open_store
 from task_core.warning_list import WarningList
 from task_formats.record import Contents, ForeignTask
@@ -210,6 +214,22 @@ def test_a_person_is_asked_and_a_pipe_needs_yes(command: Command, tmp_path: Path
         assert "Import 5 tasks? [y/N]" in ended.err
     ended = command(record, "import", "--from", "beads", issues(tmp_path, {"id": "bd-f", "title": "F"}), piped="")
     assert (ended.code, ended.err) == (1, "Give --yes to import them.\n")
+
+
+@pytest.mark.requirement("MV-2")
+def test_a_long_import_reports_on_a_terminal_how_far_it_is() -> None:
+    tasks = [Arrival(ForeignTask(id=str(number), title="Task"), f"beads:{number}", {}) for number in range(4)]
+    shown = ["Importing: 1 of 4", "Importing: 3 of 4", " " * 17, ""]
+    for out, expected in ((Screen(), shown), (StringIO(), [])):
+        watched = Watched(tasks, "Importing", out, partial(next, itertools.count(0, 0.25)))
+        assert (list(watched), len(watched), tasks[3] in watched) == (tasks, 4, True)
+        assert out.getvalue().split("\r")[1:] == expected
+
+
+class Screen(StringIO):
+    @override
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.requirement("MV-2", "MV-4")

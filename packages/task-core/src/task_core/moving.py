@@ -90,7 +90,7 @@ class Mover(Protocol[WorkT]):
     def settle(self, work: WorkT, tasks: Sequence[ForeignTask], /) -> tuple[list[ForeignTask], list[str]]:
         """Return the new ``tasks`` as the rules of the server allow them, in its order, and what was changed."""
 
-    def add(self, work: WorkT, arrivals: Sequence[Arrival], ids: Mapping[str, str], /) -> list[str]:
+    def add(self, work: WorkT, arrivals: Collection[Arrival], ids: Mapping[str, str], /) -> list[str]:
         """Add tasks, parents first, and return what could not be added as it was.
 
         ``ids`` has those of tasks that are there already, by their ids in the source.

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import Any, Final, cast, get_args
 from task_core.bootstrap import BadSettings
 from task_core.cli.chosen_list import choose_list
 from task_core.cli.moving.plan import ForeignList, Plan, make_plan
+from task_core.cli.moving.progress import Watched
 from task_core.cli.moving.report import as_json, describe_plan, describe_problems
 from task_core.cli.program import Program
 from task_core.cli.view.commands import explain_memory
@@ -148,7 +150,8 @@ def _add(source: ForeignList, mover: Mover[Any], *, is_kept: bool) -> Plan:
     found: list[Plan] = []
     with suppress(_GivenUp), mover.transaction() as work:
         plan = make_plan(source, mover, work)
-        notes = mover.add(work, plan.arrivals, plan.present)
+        watched = Watched(plan.arrivals, "Importing" if is_kept else "Checking", sys.stderr, time.monotonic)
+        notes = mover.add(work, watched, plan.present)
         found.append(replace(plan, notes=[*plan.notes, *notes]))
         if not is_kept:
             raise _GivenUp
