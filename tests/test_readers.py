@@ -73,7 +73,7 @@ def _begins_unit(frame: FrameType | None) -> bool:
     while frame and frame.f_code.co_qualname not in {
         "Store._take_turn",
         "Store._open_batch",
-        "MirroredFile._hold_pass",
+        "SharedTurn._join",
         "TagStore.transaction",
     }:
         frame = frame.f_back

@@ -2,12 +2,11 @@
 
 A call makes one pass under the lock of the file, which it takes before that of the store: look at the file; in one
 transaction take in what a person wrote, do what the call is for, and note in the receipts what the file will show; once
-that is committed, write the section.
+that is committed, write the section. Calls that wait for each other share a pass, and so a commit and a write (EN-9).
 """
 
 import os
 import secrets
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
 from heartbeat_mcp.pass_timer import PassTimer
+from heartbeat_mcp.shared_turn import SharedTurn
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
@@ -59,7 +59,7 @@ class _SyncState:
 
 
 class MirroredFile(TaskFile):
-    """Keeps the store and the section of one file in step, one call at a time."""
+    """Keeps the store and the section of one file in step."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class MirroredFile(TaskFile):
         super().__init__(store)
         self._lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
         self._lock_seconds = lock_seconds
-        self._turn = threading.Lock()
+        self._turn = SharedTurn(self._begin, self._finish)
         name = mirror.path.name
         ownership = Ownership(self._lock, owner, store, warnings, file=name, section=mirror.section)
         active = ActiveEntries(store, maker.clock)
@@ -111,10 +111,10 @@ class MirroredFile(TaskFile):
         state = self._state
         with ExitStack() as stack:
             try:
-                sync = stack.enter_context(self._hold_pass())
+                sync = stack.enter_context(self._turn.take(self._lock_seconds))
             except (StoreLocked, StoreWriteFailed) as error:
                 message = f"{state.mirror.path.name} was left as it is: {error.message}"
-                if count := state.intake.count_additions(state.mirror, state.store):
+                if not state.mirror.is_current() and (count := state.intake.count_additions(state.mirror, state.store)):
                     message += f" In it, {pluralize(count, 'line')} added by hand cannot become tasks until then."
                 state.warnings.add("mirror: lock", message)
                 self._is_behind = True
@@ -124,29 +124,28 @@ class MirroredFile(TaskFile):
             with sync.transaction() as work:
                 yield work
 
-    @contextmanager
-    def _hold_pass(self) -> Iterator["_Pass"]:
-        """Hold the lock of the file, if it can be taken in time, and finish the pass before it is released."""
-        wait = Wait(self._lock_seconds)
-        if not self._turn.acquire(timeout=wait.remaining):
-            raise StoreLocked(wait.elapsed)
-        with ExitStack() as held:
-            held.callback(self._turn.release)
-            self._lock.acquire(wait)
-            held.callback(self._lock.release)
-            sync = _Pass(self._state)
-            try:
-                yield sync
-            finally:
-                self._is_behind = not sync.finish()
-                if sync.must_be_repeated:
-                    self._timer.plan()
-                elif (left := self._state.active.seconds) < inf:
-                    self._timer.plan(left)
+    def _begin(self, wait: Wait) -> "_Pass":
+        """Take the lock of the file, if that is possible in time, and look at the file."""
+        self._lock.acquire(wait)
+        try:
+            return _Pass(self._state)
+        except BaseException:  # KeyboardInterrupt too: let others in, then raise again
+            self._lock.release()
+            raise
+
+    def _finish(self, sync: "_Pass") -> None:
+        try:
+            self._is_behind = not sync.finish()
+            if sync.must_be_repeated:
+                self._timer.plan()
+            elif (left := self._state.active.seconds) < inf:
+                self._timer.plan(left)
+        finally:
+            self._lock.release()
 
     def _sync_again(self) -> None:
         try:
-            with self._hold_pass() as sync, sync.transaction():
+            with self._turn.take(self._lock_seconds) as sync, sync.transaction():
                 pass
         except TaskError:
             self._timer.plan()

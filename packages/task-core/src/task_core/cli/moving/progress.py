@@ -1,0 +1,45 @@
+"""The progress of a long import, for a person at a terminal (MV-2)."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+from task_core.moving import Arrival
+
+__all__ = ["Watched"]
+
+_PERIOD: Final = 0.5
+"""Seconds between two reports; a quick import has none."""
+
+
+@dataclass(frozen=True)
+class Watched(Collection[Arrival]):
+    """Tasks that report on a terminal how many of them are done while somebody goes through them."""
+
+    arrivals: Collection[Arrival]
+    what: str
+    """what is done to them, such as ``Importing``"""
+    out: TextIO
+    clock: Callable[[], float]
+    """returns seconds"""
+
+    def __len__(self) -> int:
+        return len(self.arrivals)
+
+    def __contains__(self, arrival: object) -> bool:
+        return arrival in self.arrivals
+
+    def __iter__(self) -> Iterator[Arrival]:
+        shown, last = "", self.clock()
+        for done, arrival in enumerate(self.arrivals):
+            now = self.clock()
+            if now - last >= _PERIOD and self.out.isatty():
+                shown, last = f"{self.what}: {done:,} of {len(self):,}", now
+                self._write(f"\r{shown}")
+            yield arrival
+        if shown:
+            self._write(f"\r{' ' * len(shown)}\r")
+
+    def _write(self, text: str) -> None:
+        self.out.write(text)
+        self.out.flush()
