@@ -102,16 +102,28 @@ _PACKAGING: Final = {
 }
 
 _AGENT: Final = {
+    "PE-1": "one line installs a server, from a checkout or an address, by each of the usual programs",
+    "PE-2": "without a setting, a command uses the list of the project, else the one that a client of the user has",
     "PE-3": "install asks one question, where tasks are kept; the list for all projects is in the user's data folder",
     "PE-4": "where there is no project the tool that makes one is offered, and no message names a tool without its set",
+    "PE-5": "install writes where the client reads, also where a variable sends it",
+    "PE-6": "without an argument the board shows every list of every installed server",
     "PE-7": "every change on the board is named in a message that undoes it; what changes many tasks asks first",
+    "PE-8": "each status has a hue and an icon that can be told apart and read, in light and dark",
+    "PE-9": "a card shows what people scan for, a node how many of all its subtasks are done",
     "PE-10": "only what is allowed is offered to a person, and errors have the words of the page or the command line",
+    "PE-11": "dependencies, what is above a task and its subtasks are links with titles",
+    "PE-12": "a task and a choice of filters have an address; what was open, folded and filtered survives a reload",
+    "PE-13": "sorting, filters by tag and topic, numbers on tabs; a phone shows one column at a time",
+    "PE-14": "labels, hints and times in the language of the user, keys, and what to say to an agent where nothing is",
     "PE-15": "the details of a task show who works on it, by whom and from what it was changed, and undo each change",
     "PE-16": "watch shows the time and marks changes, list has --all, filters and JSON, help begins with people",
     "PE-17": "text is accepted for a number or a boolean; a list that came as text with commas is reported",
+    "PE-18": "an error names the arguments there are and where one belongs; a status may be written another way",
     "PE-19": "an answer is short unless all is asked for, a call may do the next step, a loss is in the description",
     "PE-20": "the text of an answer is the whole object, since some clients show the model only that",
-    "PE-18": "an error names the arguments there are and where one belongs; a status may be written another way",
+    "PE-21": "the README says in 600 words what it is, how to install it and what one can rely on; the rest is in docs",
+    "PE-22": "a search in the docs finds the right page first; pages in other languages have labels of their own",
 }
 
 _SESSIONS: Final = {

@@ -14,6 +14,7 @@ from tests.servers import record_of
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
 
 
+@pytest.mark.requirement("PE-12")
 async def test_what_is_open_folded_and_filtered_survives_a_reload(tmp_path: Path) -> None:
     async with open_session(record_of("tasks-v1"), tmp_path) as session:
         agent, tab = session.agent(), await session.tab()
@@ -48,6 +49,7 @@ async def test_all_filters_and_the_button_for_a_new_task_are_in_one_row(tmp_path
         assert len(bottoms) == 1
 
 
+@pytest.mark.requirement("PE-12")
 async def test_what_was_opened_in_a_tree_survives_a_reload_and_links_lead_up_and_down(tmp_path: Path) -> None:
     async with open_session(record_of("hierarchy"), tmp_path) as session:
         agent, tab = session.agent(), await session.tab()
@@ -68,6 +70,7 @@ async def test_what_was_opened_in_a_tree_survives_a_reload_and_links_lead_up_and
         assert tab.faults == []
 
 
+@pytest.mark.requirement("PE-14")
 async def test_single_keys_do_what_they_do_elsewhere(tmp_path: Path) -> None:
     async with open_session(record_of("tasks-v1"), tmp_path) as session:
         agent, tab = session.agent(), await session.tab()
@@ -94,6 +97,7 @@ async def test_single_keys_do_what_they_do_elsewhere(tmp_path: Path) -> None:
         assert tab.faults == []
 
 
+@pytest.mark.requirement("PE-13")
 async def test_a_phone_shows_one_column_at_a_time_and_its_controls_take_a_quarter_of_the_screen(tmp_path: Path) -> None:
     async with open_session(record_of("tasks-v1"), tmp_path) as session:
         agent, tab = session.agent(), await session.tab(width=390)
@@ -115,6 +119,7 @@ async def test_a_phone_shows_one_column_at_a_time_and_its_controls_take_a_quarte
         assert tab.faults == []
 
 
+@pytest.mark.requirement("PE-14")
 async def test_times_are_those_of_the_place_and_an_id_can_be_copied(tmp_path: Path) -> None:
     async with open_session(record_of("tasks-v1"), tmp_path) as session:
         agent, tab = session.agent(), await session.tab()

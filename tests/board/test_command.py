@@ -44,6 +44,7 @@ def close(stores: Sequence[BoardStore]) -> None:
         store.close()
 
 
+@pytest.mark.requirement("PE-6")
 def test_every_installed_server_with_a_store_is_found() -> None:
     assert find_servers() == packages()
     assert {record.command for record in PROGRAMS} - {*packages()} == {"cortex-mcp"}
@@ -67,6 +68,7 @@ def test_the_list_of_the_project_is_shown_if_no_setting_names_one(words: list[st
     assert found == [(str(tmp_path / "work" / "heartbeat_state.json"), mirror)]
 
 
+@pytest.mark.requirement("PE-6")
 @pytest.mark.parametrize("words", [["hierarchy"], []])
 def test_every_list_that_a_client_has_is_shown_if_no_path_is_given(words: list[str], tmp_path: Path) -> None:
     for client, name in (("cursor/mcp", "first"), ("gemini/settings", "second"), ("qwen/settings", "second")):

@@ -25,6 +25,7 @@ def keys(code: str) -> set[str]:
     return {f"{group}.{name}" for group, found in messages(code).items() for name in found}
 
 
+@pytest.mark.requirement("PE-14")
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_every_language_has_every_message(code: str) -> None:
     assert keys(code) == keys("en")
@@ -53,6 +54,7 @@ def test_every_message_is_used() -> None:
     assert {*messages("en")["page"]} - used == set()
 
 
+@pytest.mark.requirement("PE-14")
 @pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
 def test_every_action_and_field_of_a_server_has_a_name_in_every_language(record: ServerRecord) -> None:
     actions: BoardActions = import_module(f"{record.package}.view").ACTIONS

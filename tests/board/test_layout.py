@@ -52,6 +52,7 @@ def test_a_column_shows_a_page_until_the_user_asks_for_more() -> None:
         assert (len(second.lines), second.count) == (PAGE, 60)
 
 
+@pytest.mark.requirement("PE-13")
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
@@ -78,6 +79,7 @@ def test_filters_choose_by_words_status_priority_topic_and_tag(filters: Filters,
     assert [column.count for column in lay_out_columns(tasks, STATUSES, (), filters, Shown())] == found
 
 
+@pytest.mark.requirement("PE-13")
 @pytest.mark.parametrize(
     ("order", "ids"),
     [
@@ -104,6 +106,7 @@ def test_the_tasks_of_a_column_have_the_order_that_the_user_chose(order: str, id
     assert [line.id for line in first.lines] == ids
 
 
+@pytest.mark.requirement("PE-9")
 def test_a_node_counts_all_its_subtasks_whatever_the_filter_and_says_whether_work_has_begun() -> None:
     tasks = Snapshot(
         [
@@ -123,6 +126,7 @@ def test_a_node_counts_all_its_subtasks_whatever_the_filter_and_says_whether_wor
     assert (last.done, last.total, last.has_begun) == (1, 1, False)
 
 
+@pytest.mark.requirement("PE-11")
 def test_a_task_waits_for_what_it_needs_until_that_is_finished() -> None:
     tasks = Snapshot(
         [

@@ -30,6 +30,7 @@ def test_several_stores_have_a_page_each_and_know_of_each_other(tmp_path: Path) 
             assert page.count("aria-current") == 1
 
 
+@pytest.mark.requirement("PE-12")
 def test_the_page_can_be_opened_with_filters(columns: BoardClient, lister: Agent) -> None:
     lister.create("Buy milk", priority="high")
     mail = lister.create("Read mail")
@@ -119,6 +120,7 @@ def test_the_details_show_every_field_that_holds_something(tmp_path: Path) -> No
     assert re.search(r'<time datetime="[^"]*Z">\d{4}-\d\d-\d\d \d\d:\d\d UTC</time>', text)
 
 
+@pytest.mark.requirement("PE-11")
 def test_the_details_name_the_subtasks(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release", tasks=[{"name": "Build", "id": "b"}])
     assert (
@@ -127,6 +129,7 @@ def test_the_details_name_the_subtasks(tree: BoardClient, planner: Agent) -> Non
     )
 
 
+@pytest.mark.requirement("PE-9")
 def test_a_card_shows_what_people_scan_for(columns: BoardClient, lister: Agent) -> None:
     lister.create("Read mail")
     lister.create("Read", description="the mail", priority="high", tags=["home", "post"], topic_id="letters")
@@ -146,17 +149,20 @@ def test_a_card_shows_what_people_scan_for(columns: BoardClient, lister: Agent) 
     assert len(ids_shown(columns.shown(q="the mail"))) == 1
 
 
+@pytest.mark.requirement("PE-14")
 def test_an_empty_board_shows_its_columns_and_what_to_say_to_an_agent(columns: BoardClient) -> None:
     page = columns.shown()
     assert page.count('<section class="column') == 4
     assert "Say to your agent" in page
 
 
+@pytest.mark.requirement("PE-13")
 def test_a_search_without_a_match_offers_to_clear_the_filters(columns: BoardClient, lister: Agent) -> None:
     lister.create("Buy milk")
     assert '<a href="tasks-v1">Clear the filters</a>' in columns.shown(q="nothing")
 
 
+@pytest.mark.requirement("PE-13")
 def test_each_tab_counts_the_open_tasks_of_its_store(tmp_path: Path) -> None:
     agent = Agent(record_of("tasks-v1"), tmp_path)
     agent.create("Buy milk")
@@ -173,6 +179,7 @@ def test_each_tab_counts_the_open_tasks_of_its_store(tmp_path: Path) -> None:
     assert 'data-open="1"' in page
 
 
+@pytest.mark.requirement("PE-11")
 def test_the_details_link_what_is_above_a_task_and_what_it_waits_for(tmp_path: Path) -> None:
     agent = Agent(record_of("taskmaster"), tmp_path)
     agent.create("Dig")

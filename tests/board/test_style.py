@@ -49,6 +49,7 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+@pytest.mark.requirement("PE-8")
 @pytest.mark.parametrize("is_dark", [False, True])
 @pytest.mark.parametrize("tone", STATUSES)
 def test_a_status_can_be_read(tone: str, *, is_dark: bool) -> None:
@@ -59,6 +60,7 @@ def test_a_status_can_be_read(tone: str, *, is_dark: bool) -> None:
     assert contrast(hue, colors["page"]) >= 4.5
 
 
+@pytest.mark.requirement("PE-8")
 def test_no_two_tones_look_alike() -> None:
     assert tones().keys() == STATUSES.keys()
     assert len({tone["icon"] for tone in tones().values()}) == len(STATUSES)
@@ -81,6 +83,7 @@ def test_the_view_within_a_client_gives_each_status_the_tone_of_the_board() -> N
     assert {*found.values()} == STATUSES.keys()
 
 
+@pytest.mark.requirement("PE-8")
 @pytest.mark.parametrize(("tone", "status"), [(tone, status) for tone, found in STATUSES.items() for status in found])
 def test_every_status_of_the_servers_has_its_tone(tone: str, status: str) -> None:
     assert find_tone(status) == tone

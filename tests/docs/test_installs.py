@@ -93,7 +93,7 @@ def programs_of(line: str) -> list[str]:
     return [name for project in named for name in project.table.scripts]
 
 
-@pytest.mark.requirement("README-2")
+@pytest.mark.requirement("README-2", "PE-1")
 @pytest.mark.parametrize(
     "line",
     [pytest.param(it, marks=() if it in lines_for_ci() else pytest.mark.by_hand) for it in lines_that_install()],
@@ -130,6 +130,7 @@ def test_a_newcomer_who_follows_the_start_page_sees_the_first_task(tmp_path: Pat
     assert "Renew it" in (project / "HEARTBEAT.md").read_text("utf-8")
 
 
+@pytest.mark.requirement("PE-1")
 def test_there_is_an_installation_by_each_program() -> None:
     found = lines_that_install()
     assert [start for start in INSTALLERS if not any(line.startswith(start) for line in found)] == []

@@ -103,6 +103,7 @@ def test_a_page_that_shows_its_document_has_no_fault() -> None:
     assert [*faults_of(page, "# A\n\n- one\n")] == []
 
 
+@pytest.mark.requirement("PE-22")
 @pytest.mark.parametrize("language", ["zh", "ja"])
 def test_the_start_pages_are_there_in_each_language_with_the_same_commands(language: str) -> None:
     for name in ("index.md", "which-server.md"):

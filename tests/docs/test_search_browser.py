@@ -34,6 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.requirement("PE-22")
 async def test_what_a_user_searches_for_is_answered_by_the_first_hit(address: str) -> None:
     page = await SharedBrowser.browser.new_page()
     for words, section in [
@@ -52,6 +53,7 @@ async def test_what_a_user_searches_for_is_answered_by_the_first_hit(address: st
     await page.close()
 
 
+@pytest.mark.requirement("PE-22")
 @pytest.mark.parametrize(("language", "search"), [("zh", "搜索"), ("ja", "検索")])
 async def test_a_page_in_another_language_has_the_labels_of_that_language(
     address: str, language: str, search: str

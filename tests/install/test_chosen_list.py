@@ -26,6 +26,7 @@ def keep(path: Path, title: str) -> str:
     return str(path)
 
 
+@pytest.mark.requirement("PE-2")
 @pytest.mark.parametrize("words", [["list"], ["next"], ["show", "a"], ["doctor"], ["export"], ["restore"]])
 def test_a_command_uses_the_list_that_install_wrote(
     machine: Machine, words: list[str], monkeypatch: pytest.MonkeyPatch
@@ -40,6 +41,7 @@ def test_a_command_uses_the_list_that_install_wrote(
     assert f"{store}: the list of Cursor, for all projects" in ended.out + ended.err
 
 
+@pytest.mark.requirement("PE-2")
 def test_the_list_of_the_project_goes_before_those_of_clients(machine: Machine) -> None:
     other = machine.home / "HEARTBEAT.md"
     other.touch()
@@ -111,6 +113,7 @@ def test_an_entry_for_the_project_goes_before_one_for_all_projects(machine: Mach
     assert f"{here}: the list of Cursor, in this project.\n" in ended.err
 
 
+@pytest.mark.requirement("PE-2")
 def test_several_lists_are_named_and_the_option_chooses(machine: Machine) -> None:
     first, second = (keep(machine.home / f"{name}.json", name) for name in ("first", "second"))
     write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp", FILE_PATH=first)

@@ -59,6 +59,7 @@ MOVED = {
 }
 
 
+@pytest.mark.requirement("PE-5")
 @pytest.mark.parametrize("client", MOVED)
 def test_a_client_that_a_variable_sends_elsewhere_is_followed(client: str, tmp_path: Path) -> None:
     variable, file = MOVED[client]
