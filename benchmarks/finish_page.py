@@ -85,9 +85,9 @@ def _brief(outcomes: Sequence[Outcome]) -> str:
     most, calls = max(size for size, _ in found), max(calls for _, calls in found)
     return (
         f"{len(found):,} sessions began with `brief`. {len(alone):,} of them went on after this one call; the others "
-        f"then claimed what the brief showed as claimed, to find out whether it was theirs. At most a session read "
-        f"{most:,} bytes in {calls} calls before its first change, and the longest brief that was the only call had "
-        f"{max(alone):,} bytes."
+        f"then claimed again what it showed as theirs, or took over what an agent that is gone had claimed. At most a "
+        f"session read {most:,} bytes in {calls} calls before its first change, and the longest brief that was the "
+        f"only call had {max(alone):,} bytes."
     )
 
 
