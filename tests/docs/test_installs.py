@@ -29,8 +29,6 @@ BASH = shutil.which("bash") or "bash"
 PATIENCE = 300.0
 """Seconds for an installation, on a machine that is busy."""
 
-pytestmark = pytest.mark.long
-
 
 def lines_that_install() -> list[str]:
     """Return each command that installs something, once, without its comment."""
@@ -93,6 +91,7 @@ def programs_of(line: str) -> list[str]:
     return [name for project in named for name in project.table.scripts]
 
 
+@pytest.mark.long
 @pytest.mark.requirement("README-2", "PE-1")
 @pytest.mark.parametrize(
     "line",
@@ -112,6 +111,7 @@ def test_an_installation_puts_its_programs_into_place(line: str, tmp_path: Path)
         assert run(f"{name} --help", tmp_path, environment)
 
 
+@pytest.mark.long
 def test_a_newcomer_who_follows_the_start_page_sees_the_first_task(tmp_path: Path) -> None:
     environment = lay_out(tmp_path)
     (project := tmp_path / "project").mkdir()

@@ -138,10 +138,18 @@ def test_a_package_carries_the_licence_its_types_and_a_readme(project: Project) 
     assert len((project.folder / "README.md").read_text("utf-8").splitlines()) <= 150
 
 
+@pytest.mark.requirement("PE-21")
 def test_the_readme_of_the_root_is_short_and_names_every_package() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
-    assert len(text.splitlines()) <= 120
+    before_links = re.sub(r"\]\([^)]*\)", "]", text.partition("\n## More\n")[0])
+    assert 200 < len(re.findall(r"\w\S*", before_links)) <= 600
     assert [name for name in PROJECTS if f"(packages/{name}" not in text] == []
+
+
+@pytest.mark.requirement("PE-21")
+def test_contributing_begins_with_five_commands() -> None:
+    first_part = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("\n## ")[0]
+    assert len(re.findall(r"(?m)^\| `", first_part)) == 5
 
 
 def test_the_lock_file_of_the_inspector_names_no_registry() -> None:
