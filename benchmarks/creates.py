@@ -1,7 +1,9 @@
-"""Targets 3 and 4: a durable create in a document, and many creates that share one save."""
+"""Targets 3 and 4: a durable create in a document, what the history adds, and many creates that share one save."""
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -9,14 +11,18 @@ from typing import Final
 from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
 from benchmarks.series import in_turn, timed
-from benchmarks.subjects import ECHO, QUIET_HEARTBEAT, SUBJECTS, Subject
+from benchmarks.subjects import ECHO, HIERARCHY, LABELS, QUIET_HEARTBEAT, SUBJECTS, TASKS_V1, Subject
 from benchmarks.wire import Client
+from task_core.store import Engine
 from tests.wire.line_client import TOY
 
 __all__ = ["measure_creates", "measure_sharing"]
 
 LIMITS: Final = {1_000: 1.5, 10_000: 2.0}
 """The most that a create may take by the number of tasks, times its floor (EN-7)."""
+
+HISTORY_LIMIT: Final = 1.05
+"""The most that a create may take with history, times one without (AG-5)."""
 
 IN_FLIGHT: Final = 32
 
@@ -27,8 +33,11 @@ SHARING_LIMIT: Final = 4.0
 
 
 def measure_creates(bench: Bench) -> list[Row]:
-    """Return a row for each server and number of tasks."""
-    return [_create(bench, subject, count) for count in LIMITS for subject in (*SUBJECTS, QUIET_HEARTBEAT)]
+    """Return a row for each server and number of tasks, and one for the history of each server and engine."""
+    return [
+        *(_create(bench, subject, count) for count in LIMITS for subject in (*SUBJECTS, QUIET_HEARTBEAT)),
+        *(_history(bench, subject, engine) for engine in LABELS for subject in (QUIET_HEARTBEAT, HIERARCHY, TASKS_V1)),
+    ]
 
 
 def measure_sharing(bench: Bench) -> list[Row]:
@@ -55,6 +64,26 @@ def _create(bench: Bench, subject: Subject, count: int) -> Row:
         floor=found.pop("trivial").plus(*found.values()),
         limit=LIMITS[count],
         floor_is="trivial call and bare durable writes",
+    )
+
+
+def _history(bench: Bench, subject: Subject, engine: Engine) -> Row:
+    bare = replace(subject, settings={**subject.settings, "TASK_HISTORY_DAYS": "0"})
+    with ExitStack() as stack:
+        works: dict[str, Callable[[], float]] = {}
+        for name, each in (("with", subject), ("without", bare)):
+            client = stack.enter_context(bench.place(each, 1_000, engine).client())
+            works[name] = partial(_each, client, subject, 1, 1)
+        found = in_turn(works, bench.pick(400, 5), seconds=bench.pick(8, 2))
+    return Row(
+        target=3,
+        what=f"create among 1,000 tasks with history, {LABELS[engine]}",
+        server=subject.name,
+        unit=Unit.MILLISECONDS,
+        measured=found["with"],
+        floor=found["without"],
+        limit=HISTORY_LIMIT,
+        floor_is="without history",
     )
 
 

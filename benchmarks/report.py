@@ -29,7 +29,8 @@ NOTES: Final = {
     "under way. The floor is a plain `MCPServer` with one trivial tool, a plain function.",
     3: "The time until a create is on disk and answered (EN-7). The floor is a trivial call on our transport and a "
     "bare write, fsync, rename, and fsync of the folder of the same bytes, and of `HEARTBEAT.md` if there is one. "
-    "`heartbeat` has all its tasks in `HEARTBEAT.md`, `heartbeat, 50 active` has 50 there and all others done.",
+    "`heartbeat` has all its tasks in `HEARTBEAT.md`, `heartbeat, 50 active` has 50 there and all others done. What "
+    "the history adds is beside the same server with `TASK_HISTORY_DAYS=0` (AG-5).",
     4: "Creates per second with 32 in flight, against the same server with one at a time (EN-9).",
     5: "SQLite beside JSON (EN-10). The bars are those of SQLite; the floor of a change is appending 4 KiB to a file "
     "and syncing it with `fdatasync`. `heartbeat` has 50 tasks that are not done, and no `HEARTBEAT.md` beside "

@@ -80,6 +80,8 @@ class Place:
         """Start the server over the store; the caller greets it."""
         record = self.subject.record
         environment = record.environment(self.folder, self.engine)
+        if self.engine is not Engine.JSON:  # HEARTBEAT.md is measured beside a document
+            environment.pop("HEARTBEAT_FILE_PATH", None)
         return Client(record.module_command, {**environment, **self.subject.settings}, era)
 
 
