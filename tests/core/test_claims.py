@@ -108,11 +108,23 @@ async def test_a_brief_shows_an_agent_its_own_claims_first_and_as_its_own(team: 
     assert _holders((await other.call("brief"))["brief"]) == ["you", "mcp 0.1.0", "mcp 0.1.0"]
 
 
-@pytest.mark.requirement("AG-8")
-async def test_no_agent_passes_for_the_reader_of_a_brief(team: Team) -> None:
+@pytest.mark.requirement("AG-8", "AG-13")
+async def test_a_brief_leaves_out_others_before_the_claim_of_its_reader(team: Team) -> None:
     agent = team.join()
-    await agent.call("claim_task", id=await agent.create(), agent="You")
-    assert _holders((await agent.call("brief"))["brief"]) == ['"You"']
+    names = [f"agent-{number}" for number in range(12)]
+    for name in names:
+        await agent.call("claim_task", id=await agent.create(), agent=name)
+    brief = (await agent.call("brief", agent=names[6]))["brief"]
+    assert _holders(brief.partition("## Claimed")[2])[0] == "you"
+    assert "Left out here: " in brief
+
+
+@pytest.mark.requirement("AG-8")
+@pytest.mark.parametrize("name", ["You", "you.", "a-YOU-b"])
+async def test_no_agent_passes_for_the_reader_of_a_brief(team: Team, name: str) -> None:
+    agent = team.join()
+    await agent.call("claim_task", id=await agent.create(), agent=name)
+    assert _holders((await agent.call("brief"))["brief"]) == [f'"{name}"']
 
 
 def _holders(brief: str) -> list[str]:

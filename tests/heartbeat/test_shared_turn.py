@@ -34,6 +34,7 @@ class Turns:
         with self.shared.take(DEADLINE) as number:
             wait_until(lambda: f"call {number}" in self.steps or until())
             self._note(f"call {number}")
+        self._note(f"answer {number}")
 
     def _begin(self, _: Wait) -> int:
         number = next(self._numbers)
@@ -58,11 +59,14 @@ def test_calls_that_are_under_way_together_begin_once_and_end_once() -> None:
         with turns.shared.take(DEADLINE):
             others = [pool.submit(turns.take_part, until=lambda: calls_in(turns.shared) == 4) for _ in range(3)]
             wait_until(lambda: turns.steps.count("call 1") == 3 and not calls_in(turns.shared))
-            assert not any(call.done() for call in others)  # they are answered once the turn has ended
             others.append(pool.submit(turns.take_part))  # too late for this turn
         for call in others:
             call.result()
-    assert turns.steps == ["begin 1", "call 1", "call 1", "call 1", "end 1", "begin 2", "call 2", "end 2"]
+    answers = [step for step in turns.steps if "answer" in step]
+    assert sorted(answers) == ["answer 1", "answer 1", "answer 1", "answer 2"]
+    assert turns.steps.index("end 1") < turns.steps.index("answer 1")
+    others_done = [step for step in turns.steps if step not in answers]
+    assert others_done == ["begin 1", "call 1", "call 1", "call 1", "end 1", "begin 2", "call 2", "end 2"]
 
 
 def test_a_call_waits_no_longer_for_a_turn_than_it_may() -> None:
@@ -87,7 +91,7 @@ def test_after_a_failure_the_next_turn_begins(fault: str) -> None:
     assert ("end 1" in turns.steps) == (fault != "begin")
     turns.fault = ""
     turns.take_part()
-    assert turns.steps[-3:] == ["begin 2", "call 2", "end 2"]
+    assert turns.steps[-4:] == ["begin 2", "call 2", "end 2", "answer 2"]
 
 
 @pytest.mark.requirement("HB-12")
@@ -105,6 +109,9 @@ def test_calls_that_wait_for_each_other_write_the_file_once(tmp_path: Path, monk
 
     monkeypatch.setattr(mirror, "replace_file", count_write)
     entered = itertools.count(1)
+    commits: list[float] = []
+    board.store.observe(lambda what, value: commits.append(value) if what == "transactions" else None)
+    board.store.batch_seconds = DEADLINE
 
     def add(number: int) -> None:
         with process.transaction() as work:
@@ -115,5 +122,29 @@ def test_calls_that_wait_for_each_other_write_the_file_once(tmp_path: Path, monk
     with ThreadPoolExecutor(8) as pool:
         for call in [pool.submit(add, number) for number in range(8)]:
             call.result()
-    assert len(writes) == 1
+    assert (len(writes), commits) == (1, [8])
     assert all(f"task-number-{number}" in board.text for number in range(8))
+
+
+@pytest.mark.requirement("HB-18")
+def test_a_pass_is_repeated_though_the_timer_took_part_in_the_one_before(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "## TODO\n")
+    process = board.process()
+    assert isinstance(process, MirroredFile)
+    with board.path.open("ab"):  # another program is about to write
+        with process._turn.take(DEADLINE) as sync:  # noqa: SLF001 - a call that ends after the timer has left
+            with sync.transaction() as work:
+                work.add(make_task("cool-apple", "eat an apple"))
+            process._timer.plan()  # noqa: SLF001 - as after a pass before
+            wait_until(lambda: calls_in(process._turn) == 0)  # noqa: SLF001 - as above
+        assert "cool-apple" not in board.text
+    wait_until(lambda: "cool-apple" in board.text)
+    process.close()
+
+
+def test_a_call_that_failed_waits_for_nobody() -> None:
+    turns = Turns("call")
+    with ThreadPoolExecutor(1) as pool:
+        with turns.shared.take(DEADLINE), pytest.raises(LookupError):
+            pool.submit(turns.take_part).result(DEADLINE)
+        assert turns.steps == ["begin 1", "call 1", "end 1"]

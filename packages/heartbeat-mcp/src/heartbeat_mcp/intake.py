@@ -90,21 +90,22 @@ def transact(
     note: Callable[[Transaction[HeartbeatTask], TakenIn], None],
 ) -> Iterator[Transaction[HeartbeatTask]]:
     """Open a transaction that begins with ``take_in`` and ends with ``note``, and warn of what was taken in."""
-    taken = TakenIn()
+    taken, cause = TakenIn(), ""
     try:
         with store.transaction() as work:
             taken = take_in(work)
+            cause = f"taken in: {id(taken)}"  # another call may take in the same at the same time, if this one fails
             work.end_change()
             store.check(work)
             yield work
             # Before the commit, so that no other call can see these tasks and answer without the warning.
             if taken.message:
-                warnings.add(taken.message, taken.message)
+                warnings.add(cause, taken.message)
             note(work, taken)
     except BaseException:  # KeyboardInterrupt too: nothing was taken in, so drop the warning and raise again
-        warnings.withdraw(taken.message)
+        warnings.withdraw(cause)
         raise
-    warnings.settle(taken.message)
+    warnings.settle(cause)
 
 
 def note_receipts(work: Transaction[HeartbeatTask], taken: TakenIn, outdated: Iterable[str] = ()) -> set[str]:

@@ -134,14 +134,18 @@ class MirroredFile(TaskFile):
             raise
 
     def _finish(self, sync: "_Pass") -> None:
+        self._is_behind = True  # until it has finished
         try:
             self._is_behind = not sync.finish()
-            if sync.must_be_repeated:
-                self._timer.plan()
-            elif (left := self._state.active.seconds) < inf:
-                self._timer.plan(left)
+            self._plan(sync)
         finally:
             self._lock.release()
+
+    def _plan(self, sync: "_Pass") -> None:
+        if sync.must_be_repeated:
+            self._timer.plan()
+        elif (left := self._state.active.seconds) < inf:
+            self._timer.plan(left)
 
     def _sync_again(self) -> None:
         try:
@@ -149,6 +153,8 @@ class MirroredFile(TaskFile):
                 pass
         except TaskError:
             self._timer.plan()
+        else:
+            self._plan(sync)  # a call that ended the pass found this thread still alive, and left that to it
 
 
 class _Pass:

@@ -23,7 +23,7 @@ class PassTimer:
         self._is_over = False
 
     def plan(self, seconds: float = 0) -> None:
-        """Make a pass in about ``seconds``, unless one is planned as early or waits for a lock."""
+        """Make a pass in about ``seconds``, unless one is planned as early or under way in a thread that plans too."""
         seconds = min(max(seconds, _PAUSE_SECONDS), _LONGEST_SECONDS)
         planned = self._timer
         if planned is not None and planned.interval > seconds:

@@ -35,15 +35,17 @@ class SharedTurn(Generic[ThingT]):
 
     @contextmanager
     def take(self, seconds: float) -> Iterator[ThingT]:
-        """Take part in the turn under way, or begin one; the block is left once the turn has ended.
+        """Take part in the turn under way, or begin one; a block that does not raise is left once the turn has ended.
 
         It raises ``StoreLocked`` if none begins within ``seconds``, and what ``begin`` and ``end`` raise.
         """
         turn = self._join(Wait(seconds))
+        is_done = False
         try:
             yield turn.thing
+            is_done = True
         finally:
-            self._leave(turn)
+            self._leave(turn, is_done=is_done)
 
     def _join(self, wait: Wait) -> _Turn[ThingT]:
         with self._guard:
@@ -63,13 +65,14 @@ class SharedTurn(Generic[ThingT]):
             self._guard.notify_all()
         return turn
 
-    def _leave(self, turn: _Turn[ThingT]) -> None:
+    def _leave(self, turn: _Turn[ThingT], *, is_done: bool) -> None:
         with self._guard:
             self._open = None  # whoever comes now must not keep those waiting who have finished
             turn.count -= 1
             is_last = not turn.count
         if not is_last:
-            turn.ended.wait()
+            if is_done:
+                turn.ended.wait()
             return
         try:
             self._end(turn.thing)

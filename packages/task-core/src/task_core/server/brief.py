@@ -41,7 +41,7 @@ _RESERVE: Final = 40
 
 _DURATION: Final = re.compile(r"(\d{1,6})(m|h|d|w)")
 
-_NAME: Final = re.compile(r"[\w ,.()/@+-]{1,60}")
+_NAME: Final = re.compile(r"(?!.*\byou\b)[\w ,.()/@+-]{1,60}", re.ASCII | re.IGNORECASE)
 """The form of the names of clients, of words for a priority, and of a few ids."""
 
 _MAX_DIGITS: Final = 19
@@ -112,16 +112,12 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     end = [f"{pluralize(total, 'task')} in all{f': {counted}' if counted else ''}.{last}", view.advice]
     starts = {line.id: _find_start(line, changes) for line in work.active}
     held = {claim.task: claim for claim in view.claims()}
-    me = view.caller()
-    notes = {name: _held(claim, is_own=me.holds(claim)) for name, claim in held.items()}
-    own = sorted(
-        work.active,
-        key=lambda line: (
-            line.id not in held or not me.holds(held[line.id]),
-            (found := starts[line.id]) is None or found.by != caller,
-        ),
-    )
-    others = [claim for name, claim in held.items() if name not in {line.id for line in (*own, *work.ready)}]
+    mine = {name for name, claim in held.items() if view.caller().holds(claim)}
+    notes = {name: _held(claim, is_own=name in mine) for name, claim in held.items()}
+    starters = {name: change.by if change else None for name, change in starts.items()}
+    own = sorted(work.active, key=lambda line: (line.id not in mine, starters[line.id] != caller))
+    named = {line.id for line in (*own, *work.ready)}
+    others = sorted((it for name, it in held.items() if name not in named), key=lambda it: it.task not in mine)
     texts = view.texts([*(event.id for event in events[:_MAX_CHANGES]), *(it.task for it in others[:_MAX_TASKS])])
     rest = Counter(event.what for event in events[_MAX_CHANGES:])
     counts = ", ".join(f"{count} {what}" for what, count in rest.items())
@@ -179,7 +175,7 @@ def _quote(text: str) -> str:
 
 def _name(text: str) -> str:
     """Return a name, or a few words, as they are if they look like that; others could pass for the brief's own."""
-    return text if _NAME.fullmatch(text) and text.casefold() != "you" else _quote(text)
+    return text if _NAME.fullmatch(text) else _quote(text)
 
 
 def _noted(note: str) -> str:

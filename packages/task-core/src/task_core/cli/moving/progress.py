@@ -35,11 +35,10 @@ class Watched(Collection[Arrival]):
             now = self.clock()
             if now - last >= _PERIOD and self.out.isatty():
                 shown, last = f"{self.what}: {done:,} of {len(self):,}", now
-                self._write(f"\r{shown}")
+                self._write(shown)
             yield arrival
-        if shown:
-            self._write(f"\r{' ' * len(shown)}\r")
+        self._write(" " * len(shown))
 
     def _write(self, text: str) -> None:
-        self.out.write(text)
+        self.out.write(f"{text}\r" if text else "")  # what is written next begins at the start of the line
         self.out.flush()
