@@ -52,7 +52,7 @@ and *of the least* is the ratio of the smallest values. No test asserts a time. 
 as such.
 
 ```sh
-python3 hatchw run bench                     # everything, and rewrite this page: 15 to 30 minutes on a quiet machine, 8 GB
+python3 hatchw run bench                     # everything, and rewrite this page: half an hour on a quiet machine, 8 GB
 python3 hatchw run bench --quick             # only to see that everything works: the numbers mean little
 python3 hatchw run bench --only creates      # print one part
 ```

@@ -28,6 +28,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one and a half for each processor, since tests often wait for a process."""
+    return (os.cpu_count() or 2) * 3 // 2
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers; `tests/requirements.py` holds the ids that one of them may name."""
     config.addinivalue_line("markers", "requirement(*ids): the requirements that this test shows")

@@ -29,6 +29,7 @@ REFUSED = {
 """The files with which something cannot be done, each with words of the reason."""
 
 
+@pytest.mark.long
 @pytest.mark.requirement("TM-18", "TM-21", "TM-33", "TM-34", "TM-61", "HB-9", "HB-12")
 async def test_nothing_is_lost_or_changed_elsewhere_whatever_the_shape_of_a_file(tmp_path: Path) -> None:
     count = write_corpus(tmp_path)

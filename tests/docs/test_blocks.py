@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -30,8 +31,15 @@ SHOWN = {
 }
 """A document for each sequence of blocks: those in other languages have the same ones."""
 
+LONG: Final = frozenset({"docs/how-to.md", "docs/moving.md"})
+
 each_document = pytest.mark.parametrize(
-    "document", SHOWN.values(), ids=[str(path.relative_to(ROOT)) for path in SHOWN.values()]
+    "document",
+    [
+        pytest.param(path, id=name, marks=pytest.mark.long if name in LONG else ())
+        for path in SHOWN.values()
+        if (name := str(path.relative_to(ROOT)))
+    ],
 )
 
 
