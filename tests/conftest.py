@@ -28,6 +28,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)  # also where xdist is switched off
 def pytest_xdist_auto_num_workers() -> int:
     """Return one and a half for each processor, since tests often wait for a process."""
     return (os.cpu_count() or 2) * 3 // 2

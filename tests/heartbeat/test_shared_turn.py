@@ -127,6 +127,19 @@ def test_calls_that_wait_for_each_other_write_the_file_once(tmp_path: Path, monk
 
 
 @pytest.mark.requirement("HB-18")
+def test_calls_that_share_the_first_pass_miss_no_file_that_was_never_written(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "")
+    process = board.process()
+    assert isinstance(process, MirroredFile)
+    with process._turn.take(DEADLINE) as sync:  # noqa: SLF001 - two calls in one pass
+        for number in range(2):
+            with sync.transaction() as work:
+                work.add(make_task(f"task-number-{number}", f"do {number}"))
+    assert board.warnings.take() == []
+    assert "task-number-1" in board.text
+
+
+@pytest.mark.requirement("HB-18")
 def test_a_pass_is_repeated_though_the_timer_took_part_in_the_one_before(tmp_path: Path) -> None:
     board = Board.of(tmp_path, "## TODO\n")
     process = board.process()

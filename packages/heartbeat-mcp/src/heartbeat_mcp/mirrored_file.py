@@ -167,6 +167,7 @@ class _Pass:
         self._receipts = Receipts({})
         self._has_bullets = False
         self._is_committed = False
+        self._is_start = state.is_start
         self._is_ours = state.ownership.check_section()
         if self._is_ours:
             self._mirror.look()
@@ -210,7 +211,8 @@ class _Pass:
         document = self._mirror.look()
         if document is None:
             return TakenIn(shown=shown)
-        if self._state.is_start and self._mirror.is_missing and not self._state.ownership.is_new_file:
+        is_start, self._is_start = self._is_start, False  # the next call of this pass finds receipts of this one
+        if is_start and self._mirror.is_missing and not self._state.ownership.is_new_file:
             receipts = Receipts.from_fields(work.fields)
             if receipts and receipts.stored:
                 self._mirror.reports.report_removal("the file is created again")
