@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchmarks import growth
 from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
 from benchmarks.series import in_turn, timed
-from benchmarks.subjects import ECHO, HIERARCHY, LABELS, QUIET_HEARTBEAT, SUBJECTS, TASKS_V1, Subject
+from benchmarks.subjects import ECHO, LABELS, QUIET_HEARTBEAT, SUBJECTS, Subject
 from benchmarks.wire import Client
 from task_core.store import Engine
 from tests.wire.line_client import TOY
@@ -36,7 +37,7 @@ def measure_creates(bench: Bench) -> list[Row]:
     """Return a row for each server and number of tasks, and one for the history of each server and engine."""
     return [
         *(_create(bench, subject, count) for count in LIMITS for subject in (*SUBJECTS, QUIET_HEARTBEAT)),
-        *(_history(bench, subject, engine) for engine in LABELS for subject in (QUIET_HEARTBEAT, HIERARCHY, TASKS_V1)),
+        *(_history(bench, subject, engine) for engine in LABELS for subject in growth.SUBJECTS),
     ]
 
 

@@ -23,7 +23,7 @@ from benchmarks.wire import Client
 from task_core.store import Engine
 from tests.wire.line_client import TOY
 
-__all__ = ["FIRST_LIMIT", "GROWTH_LIMIT", "MEMORY_LIMIT", "OPERATIONS", "SIZES", "Growth", "measure"]
+__all__ = ["FIRST_LIMIT", "GROWTH_LIMIT", "MEMORY_LIMIT", "OPERATIONS", "SIZES", "SUBJECTS", "Growth", "measure"]
 
 SUBJECTS: Final = (QUIET_HEARTBEAT, HIERARCHY, TASKS_V1)
 

@@ -14,8 +14,8 @@ from tests.wire.traced import traced
 FEW: Final = 34
 """Modules that a call which creates a task may pass at most."""
 
-OTHERS: Final = {"heartbeat_mcp": 35, "tasks_v1_mcp": 26}
-"""The same where calls share a pass over a file (EN-9), and where there is neither a file nor a tree nor layers."""
+OTHERS: Final = {"tasks_v1_mcp": 26}
+"""The same for the server that keeps neither a file nor a tree nor layers."""
 
 PICTURE_LINES: Final = 32
 """Lines of a picture beyond which nobody follows it."""

@@ -12,7 +12,7 @@ import pytest
 
 from heartbeat_mcp.mirror import mirror
 from heartbeat_mcp.mirrored_file import MirroredFile
-from heartbeat_mcp.shared_turn import SharedTurn
+from heartbeat_mcp.passes import SharedTurn
 from task_core.errors import StoreLocked
 from task_core.files import Wait
 from tests.core.notes import DEADLINE, wait_until

@@ -130,8 +130,8 @@ def check_installed(name: str) -> None:
 def check_formats() -> None:
     """A list that is written is read back."""
     from task_formats.formats import FORMATS as KNOWN  # noqa: PLC0415 - only where it is installed
-    from task_formats.formats import WRITABLE  # noqa: PLC0415
-    from task_formats.record import ForeignTask  # noqa: PLC0415
+    from task_formats.formats import WRITABLE  # noqa: PLC0415 - as above
+    from task_formats.record import ForeignTask  # noqa: PLC0415 - as above
 
     for name in WRITABLE:
         written = KNOWN[name].write([ForeignTask("task-1", "buy milk")])

@@ -1,8 +1,7 @@
 """Turns what a person wrote into HEARTBEAT.md into tasks, in a transaction (HB-12, HB-17)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from typing_extensions import override
 
@@ -11,26 +10,16 @@ from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.entries import Receipts
 from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
-from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatTask
+from heartbeat_mcp.models import SECTION, HeartbeatTask
+from heartbeat_mcp.passes import TakenIn, note_receipts, transact
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker, update_stored
 from task_core.errors import StoreUnreadable, TaskError
 from task_core.files import read_file
-from task_core.store import Collection, Selection, Store, Transaction
+from task_core.store import Collection, Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["Intake", "RecoverySource", "TakenIn", "drop_bullets", "note_receipts", "transact"]
-
-
-class TakenIn(NamedTuple):
-    """The part of a file that a transaction took in."""
-
-    message: str = ""
-    """The warning about it, or nothing."""
-    shown: Mapping[str, bytes] = {}
-    """The entries in the file, by the ids of their tasks."""
-    bullets: Mapping[str, bytes] = {}
-    """The bullets that became tasks, by the ids of these."""
+__all__ = ["Intake", "RecoverySource"]
 
 
 class Intake:
@@ -80,57 +69,6 @@ class Intake:
             update_stored(work, work.get(task_id), Updates.model_validate({"status": status}))
         message = describe_reading(reading, added, self._file, is_recovery=is_recovery)
         return TakenIn(message, shown, bullets)
-
-
-@contextmanager
-def transact(
-    store: Store[HeartbeatTask],
-    warnings: WarningList,
-    take_in: Callable[[Transaction[HeartbeatTask]], TakenIn],
-    note: Callable[[Transaction[HeartbeatTask], TakenIn], None],
-) -> Iterator[Transaction[HeartbeatTask]]:
-    """Open a transaction that begins with ``take_in`` and ends with ``note``, and warn of what was taken in."""
-    taken, cause = TakenIn(), ""
-    try:
-        with store.transaction() as work:
-            taken = take_in(work)
-            cause = f"taken in: {id(taken)}"  # another call may take in the same at the same time, if this one fails
-            work.end_change()
-            store.check(work)
-            yield work
-            # Before the commit, so that no other call can see these tasks and answer without the warning.
-            if taken.message:
-                warnings.add(cause, taken.message)
-            note(work, taken)
-    except BaseException:  # KeyboardInterrupt too: nothing was taken in, so drop the warning and raise again
-        warnings.withdraw(cause)
-        raise
-    warnings.settle(cause)
-
-
-def note_receipts(work: Transaction[HeartbeatTask], taken: TakenIn, outdated: Iterable[str] = ()) -> set[str]:
-    """Note in the receipts the entries that the file has of the changed tasks, and those that it will have.
-
-    Receipts of ``outdated`` ids are renewed too. Return the ids that have new receipts.
-    """
-    ids = {*work.changed, *outdated}
-    receipts = Receipts.from_fields(work.fields)
-    if receipts is None:
-        receipts = Receipts({})
-        ids |= {*taken.shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
-    tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
-    after = receipts.build_next(tasks, taken.shown, taken.bullets)
-    if SECTION not in work.fields or after.stored != receipts.stored:
-        work.set_fields({**work.fields, SECTION: {**after.stored}})
-    return ids
-
-
-def drop_bullets(store: Store[HeartbeatTask], shown: Mapping[str, bytes]) -> None:
-    """Drop the receipts of bullets, none of which the file has any more; it has the entries ``shown``."""
-    with store.transaction() as work:
-        receipts = Receipts.from_fields(work.fields) or Receipts({})
-        made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
-        work.set_fields({**work.fields, SECTION: {**receipts.build_next(made, shown, None).stored}})
 
 
 class RecoverySource(TaskFile):

@@ -17,7 +17,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.intake import Intake, TakenIn, drop_bullets, note_receipts, transact
+from heartbeat_mcp.intake import Intake
 from heartbeat_mcp.mirror.access import Ownership, SectionLock
 from heartbeat_mcp.mirror.document import ActiveEntries
 from heartbeat_mcp.mirror.entries import Receipts
@@ -25,7 +25,7 @@ from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
 from heartbeat_mcp.pass_timer import PassTimer
-from heartbeat_mcp.shared_turn import SharedTurn
+from heartbeat_mcp.passes import SharedTurn, TakenIn, drop_bullets, note_receipts, transact
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError

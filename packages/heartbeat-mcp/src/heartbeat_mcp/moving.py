@@ -1,7 +1,7 @@
 """The to-do list, as ``import --from`` and ``export --to`` need it."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, get_args
@@ -60,7 +60,7 @@ class HeartbeatMover:
         """Return the tasks as they are: a list has no rules for them."""
         return [*tasks], []
 
-    def add(self, work: Transaction[HeartbeatTask], arrivals: Collection[Arrival], _: Mapping[str, str]) -> list[str]:
+    def add(self, work: Transaction[HeartbeatTask], arrivals: Iterable[Arrival], _: Mapping[str, str]) -> list[str]:
         """Add the tasks."""
         for arrival in arrivals:
             task, now = arrival.task, work.next_moment()

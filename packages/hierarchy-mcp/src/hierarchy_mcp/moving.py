@@ -1,7 +1,7 @@
 """Trees of tasks, as ``import --from`` and ``export --to`` need them (MV-5)."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -87,7 +87,7 @@ class HierarchyMover:
         ]
         return settled, notes
 
-    def add(self, work: Transaction[HierarchyTask], arrivals: Collection[Arrival], ids: Mapping[str, str]) -> list[str]:
+    def add(self, work: Transaction[HierarchyTask], arrivals: Iterable[Arrival], ids: Mapping[str, str]) -> list[str]:
         """Add the trees, each task under its id in the source if that is free."""
         tasks = [arrival.task for arrival in arrivals]
         statuses = self._statuses(tasks, _children(tasks))

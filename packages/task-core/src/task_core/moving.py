@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 from task_core.models import as_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -90,10 +90,11 @@ class Mover(Protocol[WorkT]):
     def settle(self, work: WorkT, tasks: Sequence[ForeignTask], /) -> tuple[list[ForeignTask], list[str]]:
         """Return the new ``tasks`` as the rules of the server allow them, in its order, and what was changed."""
 
-    def add(self, work: WorkT, arrivals: Collection[Arrival], ids: Mapping[str, str], /) -> list[str]:
+    def add(self, work: WorkT, arrivals: Iterable[Arrival], ids: Mapping[str, str], /) -> list[str]:
         """Add tasks, parents first, and return what could not be added as it was.
 
-        ``ids`` has those of tasks that are there already, by their ids in the source.
+        ``arrivals`` can be gone through more than once. ``ids`` has those of tasks that are there already, by their
+        ids in the source.
         """
 
     def tasks(self) -> list[ForeignTask]:

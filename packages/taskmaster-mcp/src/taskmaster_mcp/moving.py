@@ -1,6 +1,6 @@
 """The tasks of the usual project and tag, as ``import --from`` and ``export --to`` need them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +70,7 @@ class TaskmasterMover:
             settled.append(replace(task, parent=top, rest=rest))
         return settled, notes
 
-    def add(self, work: TagTasks, arrivals: Collection[Arrival], ids: Mapping[str, str]) -> list[str]:
+    def add(self, work: TagTasks, arrivals: Iterable[Arrival], ids: Mapping[str, str]) -> list[str]:
         """Add the tasks under new numbers, and then what they wait for."""
         found, items = dict(ids), work.index()
         notes: list[str] = []

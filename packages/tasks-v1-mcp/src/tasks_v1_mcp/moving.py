@@ -1,6 +1,6 @@
 """A person's tasks, as ``import --from`` and ``export --to`` need them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
@@ -67,7 +67,7 @@ class TasksMover:
             settled.append(replace(task, labels=tuple(kept), rest=rest))
         return settled, []
 
-    def add(self, work: Transaction[StoredTask], arrivals: Collection[Arrival], _: Mapping[str, str]) -> list[str]:
+    def add(self, work: Transaction[StoredTask], arrivals: Iterable[Arrival], _: Mapping[str, str]) -> list[str]:
         """Add the tasks."""
         for place, arrival in enumerate(arrivals):
             task, now = arrival.task, work.next_moment()

@@ -112,7 +112,8 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     end = [f"{pluralize(total, 'task')} in all{f': {counted}' if counted else ''}.{last}", view.advice]
     starts = {line.id: _find_start(line, changes) for line in work.active}
     held = {claim.task: claim for claim in view.claims()}
-    mine = {name for name, claim in held.items() if view.caller().holds(claim)}
+    me = view.caller()
+    mine = {name for name, claim in held.items() if me.holds(claim)}
     notes = {name: _held(claim, is_own=name in mine) for name, claim in held.items()}
     starters = {name: change.by if change else None for name, change in starts.items()}
     own = sorted(work.active, key=lambda line: (line.id not in mine, starters[line.id] != caller))

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from task_core.errors import TaskError
-from task_core.moving import Arrival, Home, Mover
+from task_core.moving import Arrival, Home, Mover, WorkT
 from task_core.text import shorten
 from task_formats.arranging import arrange
 from task_formats.leftover import describe_rest, find_rest
@@ -24,9 +24,6 @@ _MAX_ORIGIN: Final = 100
 """Characters of an origin, which some servers keep in a short field."""
 
 _ADVICE: Final = "if it is another task, give the source a name with --source"
-
-WorkT = TypeVar("WorkT")
-"""The transaction of a server."""
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 

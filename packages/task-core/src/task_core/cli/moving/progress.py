@@ -1,6 +1,6 @@
 """The progress of a long import, for a person at a terminal (MV-2)."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TextIO
 
@@ -13,28 +13,22 @@ _PERIOD: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Watched(Collection[Arrival]):
+class Watched(Iterable[Arrival]):
     """Tasks that report on a terminal how many of them are done while somebody goes through them."""
 
-    arrivals: Collection[Arrival]
+    arrivals: Sequence[Arrival]
     what: str
     """what is done to them, such as ``Importing``"""
     out: TextIO
     clock: Callable[[], float]
     """returns seconds"""
 
-    def __len__(self) -> int:
-        return len(self.arrivals)
-
-    def __contains__(self, arrival: object) -> bool:
-        return arrival in self.arrivals
-
     def __iter__(self) -> Iterator[Arrival]:
         shown, last = "", self.clock()
         for done, arrival in enumerate(self.arrivals):
             now = self.clock()
             if now - last >= _PERIOD and self.out.isatty():
-                shown, last = f"{self.what}: {done:,} of {len(self):,}", now
+                shown, last = f"{self.what}: {done:,} of {len(self.arrivals):,}", now
                 self._write(shown)
             yield arrival
         self._write(" " * len(shown))
