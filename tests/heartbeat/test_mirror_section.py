@@ -189,7 +189,17 @@ def test_a_missing_section_is_added_once(tmp_path: Path, data: bytes, expected: 
 
 @pytest.mark.requirement("HB-8", "HB-12", "WARN-1")
 @pytest.mark.parametrize(
-    "heading", ["## To-Do", "# TODO", "## TODO List", "## 待办", "## Active Tasks", "### Tasks", "## **My to-dos**"]
+    "heading",
+    [
+        "## To-Do",
+        "# TODO",
+        "## TODO List",
+        "## 待办",
+        "## Active Tasks",
+        "### Tasks",
+        "## **My to-dos**",
+        "My\ntasks\n----",
+    ],
 )
 def test_a_section_that_is_added_beside_a_heading_for_tasks_is_reported_once(tmp_path: Path, heading: str) -> None:
     board = Board.of(tmp_path, f"# Beat\n\n{heading}\n- one\n")
@@ -199,7 +209,7 @@ def test_a_section_that_is_added_beside_a_heading_for_tasks_is_reported_once(tmp
     for number in range(2):
         board.call(process, make_task(f"new-{number}", "eat"))
     (warning,) = board.warnings.take()
-    name = heading.lstrip("# ")
+    name = " ".join(heading.strip("# -").split())
     assert warning.startswith(f"HEARTBEAT.md has the heading '{name}', but tasks are in a new section, '## TODO'.")
     assert f"HEARTBEAT_SECTION to '{name}'" in warning
     assert board.text.startswith(f"# Beat\n\n{heading}\n- one\n\n## TODO\n- [Pending] new-0")

@@ -146,8 +146,9 @@ async def test_no_task_is_hidden_by_missing_or_odd_values(tmp_path: Path) -> Non
         ("3", "again", "pending", "medium"),
     ]
     assert shown[2]["subtasks"] == [{"id": "3.4", "title": "", "status": "pending", "dependencies": []}]
-    issues = (await served.call("validate_dependencies"))["issues"]
-    assert [(issue["type"], issue["taskId"]) for issue in issues] == [
+    found = await served.call("validate_dependencies")
+    assert [found[f"{what}Checked"] for what in ("tasks", "subtasks", "dependencies")] == [6, 1, 0]
+    assert [(issue["type"], issue["taskId"]) for issue in found["issues"]] == [
         ("duplicate-id", "3"),
         ("odd-value", "3"),
         ("unknown-status", "3"),

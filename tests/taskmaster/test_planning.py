@@ -92,8 +92,9 @@ async def test_a_task_is_split_by_a_plan(project: ServedProject) -> None:
 async def test_with_force_the_plan_takes_the_place_of_the_subtasks_in_one_save(project: ServedProject) -> None:
     await project.call("add_dependency", id="3", dependsOn="2.1")
     assert "replace the present ones" in (await asked(project, "expand_task", id="2", force=True))["instructions"]
-    bad = [{"title": "X", "dependencies": ["3"]}, {"title": "Y", "dependencies": ["9.9"]}]
-    assert (await project.failed("expand_task", id="2", force=True, subtasks=bad))[0] == "INPUT_VALIDATION_ERROR"
+    for wrong in ("0", "3"):
+        bad = [{"title": "X", "dependencies": [wrong]}, {"title": "Y", "dependencies": ["9.9"]}]
+        assert (await project.failed("expand_task", id="2", force=True, subtasks=bad))[0] == "INPUT_VALIDATION_ERROR"
     cycle = [{"title": "X", "dependencies": [2]}, {"title": "Y", "dependencies": [1]}]
     assert (await project.failed("expand_task", id="2", force=True, subtasks=cycle))[0] == "CIRCULAR_DEPENDENCY"
     made = await project.call("expand_task", id="2", force=True, subtasks=[{"title": "X"}])

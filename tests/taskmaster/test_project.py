@@ -171,7 +171,9 @@ async def test_a_file_for_each_task_is_written_once_and_goes_with_its_task(proje
         "# Priority: medium",
         "# Description: Description 2",
     ]
+    assert "\n\n# Subtasks:\n## 1. Title 1 [done]\n" in text
     assert "## 2. Title 2 [pending]\n### Dependencies: 2.1 ✓\n" in text
+    assert "# Subtasks:" not in (folder / "task_001.txt").read_text()
     assert (await project.call("generate"))["written"] == 0
     assert project.path.read_bytes() == before
     (folder / "task_009.txt").write_text("# Task ID: 9\n")
