@@ -57,7 +57,6 @@ TASKMASTER_LAYERS: Final = {
     "settings": 3,
     "direct": 4,
     "view": 5,
-    "error_codes": 5,
     "moving": 5,
     "doctor": 5,
     "tools": 6,

@@ -16,11 +16,10 @@ from task_core.server.schema import input_schema
 from task_core.warning_list import WarningList
 from taskmaster_mcp.direct.registry import ProjectRegistry
 from taskmaster_mcp.doctor import checks
-from taskmaster_mcp.error_codes import make_form
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.tools.all_set import FURTHER_TOOLS
 from taskmaster_mcp.tools.core_set import CORE_TOOLS
-from taskmaster_mcp.tools.toolbox import run_tool
+from taskmaster_mcp.tools.toolbox import make_form, run_tool
 from taskmaster_mcp.view import open_view
 from tests.corpus.outcomes import Outcome
 from tests.corpus.snapshots import compare, family_of, judge_repair, list_changed, read_files, read_project

@@ -15,11 +15,10 @@ from pydantic import JsonValue
 
 from task_core.models import utc_now
 from task_core.warning_list import WarningList
-from taskmaster_mcp.direct.cache import Cache
 from taskmaster_mcp.direct.changing import set_task_status_direct
 from taskmaster_mcp.direct.operations import Operations, Progress
 from taskmaster_mcp.direct.reading import get_task_direct
-from taskmaster_mcp.direct.registry import ProjectRegistry, Target
+from taskmaster_mcp.direct.registry import Cache, ProjectRegistry, Target
 from taskmaster_mcp.errors import Refused
 from taskmaster_mcp.project.lock import locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings

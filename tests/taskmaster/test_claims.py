@@ -11,9 +11,8 @@ import pytest
 from task_core.history.changes import COMMAND_LINE, made_by
 from task_core.models import utc_now
 from task_core.warning_list import WarningList
-from taskmaster_mcp.direct.claiming import ProjectClaiming
+from taskmaster_mcp.direct.extras import ProjectClaiming, ProjectHistory
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
-from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.server import build_server
 from taskmaster_mcp.settings import TaskmasterSettings
 from tests.core.faults import Fault, watched

@@ -19,6 +19,7 @@ from task_core.models import utc_now
 from task_core.warning_list import WarningList
 from taskmaster_mcp.project.lock import STALE_SECONDS, ProjectLock, locate_foreign_lock
 from taskmaster_mcp.project.tag_store import TagStore
+from taskmaster_mcp.settings import TaskmasterSettings
 from tests.taskmaster.conftest import ServedProject, item, tag
 
 
@@ -160,7 +161,7 @@ async def test_a_call_says_that_the_project_is_locked_and_reading_goes_on(projec
 
 @pytest.mark.requirement("TM-28")
 def test_a_transaction_does_not_wait_for_ever_for_another_thread(path: Path) -> None:
-    store = TagStore(path, WarningList(), utc_now, lock_seconds=0.02)
+    store = TagStore(path, TaskmasterSettings(task_lock_timeout=0.02), WarningList(), utc_now)
 
     def open_another() -> None:
         with pytest.raises(StoreLocked), store.transaction():

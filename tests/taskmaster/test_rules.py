@@ -13,8 +13,7 @@ from taskmaster_mcp.core.creating import add_note, add_subtask, add_task, find_f
 from taskmaster_mcp.core.graph import add_dependency, drop_dependencies
 from taskmaster_mcp.core.items import ProjectItem, TagTasks, format_stamp
 from taskmaster_mcp.core.moving import convert_to_task
-from taskmaster_mcp.core.selection import choose_next, describe_next_step, find_blocked
-from taskmaster_mcp.core.status import set_status
+from taskmaster_mcp.core.status import choose_next, describe_next_step, find_blocked, set_status
 from taskmaster_mcp.core.tags import move_to_tag, note_new_name
 from taskmaster_mcp.errors import (
     AmbiguousDependency,

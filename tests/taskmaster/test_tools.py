@@ -17,9 +17,9 @@ from task_core.claims.claim import ClaimLost, NotClaimed, TaskClaimed
 from task_core.errors import TaskError
 from task_core.store.undo import ChangeNotFound, NotUndone
 from taskmaster_mcp.direct import arranging, changing, planning, reading, setup, tagging
-from taskmaster_mcp.error_codes import REASONS
 from taskmaster_mcp.errors import RULES, SubtaskNotFound, TaskmasterError
 from taskmaster_mcp.settings import TaskmasterSettings
+from taskmaster_mcp.tools.toolbox import REASONS
 from taskmaster_mcp.toolsets import ALIASES, SETS
 from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
 

@@ -1,8 +1,9 @@
 """The document of this server: an object of tags, and of other members that are kept (TM-18 to TM-21)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -13,7 +14,8 @@ from task_core.claims.claim import Claim
 from task_core.document_file import DocumentFormat, Rewritten
 from task_core.document_file.source import Source
 from task_core.files import ProcessLock
-from task_core.history.changes import Step
+from task_core.history.changes import Change, Step
+from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.project.json_text import DEFAULT, Layout, change_text, detect_layout, split_members
 from taskmaster_mcp.project.lock import ProjectLock
 
@@ -53,6 +55,11 @@ class Member:
         """The bytes of its text."""
         return len(self.text.encode())
 
+    @cached_property
+    def index(self) -> dict[str, ProjectItem]:
+        """The items of a tag by their ids, to be read only."""
+        return TagTasks(self.key, self.kept).index()
+
     @property
     def layout(self) -> Layout:
         """The layout of its text."""
@@ -78,7 +85,10 @@ class Member:
 
 @dataclass
 class TagDocument:
-    """The members of a tasks file by their keys, in order, and the text around them; without an argument, no file."""
+    """The members of a tasks file by their keys, in order, and the text around them; without an argument, no file.
+
+    For claims, its tasks are ``ChangedTasks``, each of them ``TAG:ID`` (AG-11).
+    """
 
     members: dict[str, Member] = field(default_factory=dict)
     head: str = "{"
@@ -90,12 +100,21 @@ class TagDocument:
     changed: frozenset[str] = field(default=frozenset(), compare=False)
     """the members that a transaction has changed; none, as only one that begins is asked"""
     claims: list[Claim] = field(default_factory=list, compare=False)
-    """the claims on open tasks in a transaction, each on ``TAG:ID``"""
+    """the claims on open tasks in a transaction"""
+    history: list[Change] = field(default_factory=list, compare=False)
+    """the change that a transaction makes, once it ends"""
     taken: list[Step] = field(default_factory=list, compare=False)
     """the claims that a transaction has taken over, for the history"""
 
+    kept_claims = "[]"
+    ended = ()
+
     def __len__(self) -> int:
         return len(self.members)
+
+    def copy(self, token: str) -> Self:
+        """Return a copy for a transaction that begins in the state ``token``."""
+        return type(self)({**self.members}, self.head, self.tail, self.gap, token)
 
     @property
     def tags(self) -> list[str]:
@@ -107,6 +126,28 @@ class TagDocument:
         """The document as it is written."""
         gap = self.gap if self.members else ""
         return "".join([self.head, ",".join(member.text for member in self.members.values()), gap, self.tail]).encode()
+
+    def keep_claims(self, text: str) -> None:
+        """Do nothing: session files have the claims."""
+
+    def note_steps(self, steps: Sequence[Step]) -> None:
+        """Keep in the history what was done to claims."""
+        self.taken += steps
+
+    def is_open(self, task_id: str) -> bool:
+        """Return whether there is a task or subtask with this id on which work is left."""
+        item = self._find(task_id)
+        return item is not None and not item.is_settled
+
+    def above(self, task_id: str) -> list[str]:
+        """Return the id of the task that a subtask belongs to."""
+        item = self._find(task_id)
+        return [f"{task_id.removesuffix(item.id)}{item.parent.id}"] if item and item.parent else []
+
+    def _find(self, task_id: str) -> ProjectItem | None:
+        tags = [tag for tag in self.tags if task_id.startswith(f"{tag}:")]
+        found = (self.members[tag].index.get(task_id.removeprefix(f"{tag}:")) for tag in tags)
+        return next(filter(None, found), None)
 
 
 class TagsFormat(DocumentFormat):

@@ -18,11 +18,11 @@ from task_core.server.overview import MAX_LISTED, JsonObject, render_list, rende
 from task_core.view import Action, BoardActions, Line, Section, View, WorkState, match_statuses
 from task_core.warning_list import WarningList
 from taskmaster_mcp.core.items import PRIORITIES, ProjectItem, TagTasks
-from taskmaster_mcp.core.selection import choose_next, find_waiting, list_ready
+from taskmaster_mcp.core.status import choose_next, find_waiting, list_ready
 from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
+from taskmaster_mcp.direct.extras import ProjectHistory
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
-from taskmaster_mcp.direct.undoing import ProjectHistory
 from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
 

@@ -12,8 +12,7 @@ from taskmaster_mcp.core.moving import Dropped, clear_subtasks, convert_to_task,
 from taskmaster_mcp.core.tags import check_new_name, make_tag, move_to_tag
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.reading import limit_rows, list_dropped
-from taskmaster_mcp.direct.registry import Target
-from taskmaster_mcp.direct.results import direct
+from taskmaster_mcp.direct.registry import Target, direct
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.files import remove_task_files
 from taskmaster_mcp.project.project import Project, check_tag_count

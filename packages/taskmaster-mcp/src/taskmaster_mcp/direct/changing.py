@@ -11,13 +11,11 @@ from taskmaster_mcp.core.creating import add_note, add_subtask, add_task, merge_
 from taskmaster_mcp.core.items import PRIORITIES, JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import convert_to_subtask
 from taskmaster_mcp.core.plans import Ask, check_revision, find_open
-from taskmaster_mcp.core.selection import choose_next
-from taskmaster_mcp.core.status import StatusChange, set_status
+from taskmaster_mcp.core.status import StatusChange, choose_next, set_status
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.asking import ask_about_items, ask_for_task
 from taskmaster_mcp.direct.reading import list_dropped
-from taskmaster_mcp.direct.registry import Target
-from taskmaster_mcp.direct.results import direct
+from taskmaster_mcp.direct.registry import Target, direct
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.project import Project
 

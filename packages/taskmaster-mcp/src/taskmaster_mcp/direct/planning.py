@@ -23,8 +23,7 @@ from taskmaster_mcp.core.views import render_short, render_whole
 from taskmaster_mcp.direct.asking import SUBTASK_FIELDS, TASK_FIELDS, ask_host, count_subtasks, list_whole
 from taskmaster_mcp.direct.changing import default_priority
 from taskmaster_mcp.direct.reading import list_dropped
-from taskmaster_mcp.direct.registry import Target
-from taskmaster_mcp.direct.results import direct
+from taskmaster_mcp.direct.registry import Target, direct
 from taskmaster_mcp.errors import BadValue, FileMissing, Refused
 from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import resolve_inside

@@ -10,11 +10,10 @@ from task_core.errors import echo
 from taskmaster_mcp.core.checking import count_checked, find_issues
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped
-from taskmaster_mcp.core.selection import choose_next, describe_next_step, find_blocked
+from taskmaster_mcp.core.status import choose_next, describe_next_step, find_blocked
 from taskmaster_mcp.core.tags import describe_tag
 from taskmaster_mcp.core.views import count_statuses, render_short, render_whole
-from taskmaster_mcp.direct.registry import Target
-from taskmaster_mcp.direct.results import cached, direct
+from taskmaster_mcp.direct.registry import Target, cached, direct
 from taskmaster_mcp.errors import BadValue, FileMissing
 from taskmaster_mcp.project.project import list_entries
 

@@ -19,8 +19,7 @@ from taskmaster_mcp.direct.asking import ask_host
 from taskmaster_mcp.direct.changing import find_task
 from taskmaster_mcp.direct.operations import Progress
 from taskmaster_mcp.direct.reading import MAX_LISTED
-from taskmaster_mcp.direct.registry import Target
-from taskmaster_mcp.direct.results import direct
+from taskmaster_mcp.direct.registry import Target, direct
 from taskmaster_mcp.errors import BadValue, Refused
 from taskmaster_mcp.project.files import detect_ending, generate_files
 from taskmaster_mcp.project.json_text import DEFAULT, Layout

@@ -9,8 +9,7 @@ from task_core.errors import StoreUnreadable, TaskError
 from taskmaster_mcp.codec import MASTER
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.tags import check_new_name, make_tag, name_tag_after, note_new_name
-from taskmaster_mcp.direct.registry import Target
-from taskmaster_mcp.direct.results import direct
+from taskmaster_mcp.direct.registry import Target, direct
 from taskmaster_mcp.errors import BadValue, Refused
 from taskmaster_mcp.project.project import Project, check_tag_count, put_tag, rename_tag
 

@@ -4,7 +4,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, StoreUnreadable, TaskError
 from task_core.files import FileIdentity, describe, identify
 from task_core.models import Clock
+from task_core.store import StoreSettings
 from task_core.text import escape_invisible, nearest
 from task_core.warning_list import WarningList
 from taskmaster_mcp.codec import MASTER, Member, TagDocument
@@ -39,14 +40,14 @@ _SLUG: Final = re.compile(r"[^a-z0-9-]")
 class Project:
     """One project; its methods raise a ``TaskError``."""
 
-    def __init__(self, files: ProjectFiles, path: Path, store: TagStore, warnings: WarningList, clock: Clock) -> None:
-        self.files = files
-        self.root = files.root
+    def __init__(self, root: Path, path: Path, settings: StoreSettings, warnings: WarningList, clock: Clock) -> None:
+        self.files = ProjectFiles(root, fsync=settings.task_fsync)
+        self.root = root
         self.path = path
-        self.store = store
+        self.store = TagStore(path, settings, warnings, clock)
         self._warnings = warnings
         self._clock = clock
-        self.folder = self.root / FOLDER
+        self.folder = root / FOLDER
         self.generating = threading.Lock()
         """held while task files are written, so that the latest tasks are the last to be"""
 
@@ -177,12 +178,10 @@ class Project:
                 f"'{self.root.name}' has no Task Master project. {other}Call initialize_project to create one."
             )
 
-    @contextmanager
-    def read(self) -> Iterator[TagDocument]:
+    def read(self) -> AbstractContextManager[TagDocument]:
         """Open a snapshot of the document."""
         self.check_exists()
-        with self.store.read() as members:
-            yield members
+        return self.store.read()
 
     def tasks(self, name: str) -> TagTasks:
         """Return the tasks of a tag as they are now."""
@@ -198,13 +197,11 @@ class Project:
             return TagTasks(name, {})
         raise TagNotFound(name, tags, nearest(name, tags))
 
-    @contextmanager
-    def transaction(self) -> Iterator[TagDocument]:
+    def transaction(self) -> AbstractContextManager[TagDocument]:
         """Open a transaction on the whole document; it holds the lock of the project."""
         self.check_exists()
         self.files.make_folder(self.path.parent)
-        with self.store.transaction() as work:
-            yield work
+        return self.store.transaction()
 
     @contextmanager
     def change(self, name: str) -> Iterator[TagTasks]:

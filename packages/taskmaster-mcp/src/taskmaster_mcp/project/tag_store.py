@@ -2,9 +2,8 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,14 +13,14 @@ from task_core.document_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import StoreLocked, TaskError
 from task_core.files import Wait
-from task_core.history.changes import OUTSIDE, Change, Origin, Step, current_origin
+from task_core.history.changes import OUTSIDE, Change, Origin, current_origin
 from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, Record, microseconds
-from task_core.store.base import Changes, Kind
-from task_core.store.claim_register import CLAIM_SECONDS, ClaimRegister
+from task_core.store import Kind, StoreSettings
+from task_core.store.base import Changes
+from task_core.store.claim_register import ClaimRegister
 from task_core.warning_list import WarningList
 from taskmaster_mcp.codec import CODEC, TagDocument
-from taskmaster_mcp.project.claimed_tags import ClaimedTags
 from taskmaster_mcp.project.tag_history import compare
 
 __all__ = ["TagStore"]
@@ -35,29 +34,15 @@ class TagStore:
 
     kind: Kind[Any] = _KIND
 
-    def __init__(
-        self,
-        path: Path,
-        warnings: WarningList,
-        clock: Clock,
-        *,
-        fsync: bool = True,
-        lock_seconds: float,
-        history_days: float = 0,
-        claim_seconds: float = CLAIM_SECONDS,
-    ) -> None:
-        """Wait at most ``lock_seconds`` for other transactions and other processes; 0 ``history_days`` keep none.
-
-        ``ClaimRegister`` describes ``claim_seconds``.
-        """
+    def __init__(self, path: Path, settings: StoreSettings, warnings: WarningList, clock: Clock) -> None:
         self.check: Callable[[TagDocument], None] = lambda _: None
         """called when a transaction begins; an error that it raises ends it"""
-        self._file = LockedFile(path, CODEC, warnings, clock, fsync=fsync)
-        self._lock_seconds = lock_seconds
+        self._file = LockedFile(path, CODEC, warnings, clock, fsync=settings.task_fsync)
+        self._settings = settings
         self._clock = clock
-        is_private = CODEC.is_private
-        self.history = HistoryFile(self._file, warnings, clock, lambda: history_days, is_private=is_private)
-        self.claims = ClaimRegister(warnings, SessionFiles(path), seconds=claim_seconds)
+        days, is_private = settings.task_history_days, CODEC.is_private
+        self.history = HistoryFile(self._file, warnings, clock, lambda: days, is_private=is_private)
+        self.claims = ClaimRegister(warnings, SessionFiles(path), seconds=settings.task_claim_seconds)
         """who holds which task"""
         self._turn = threading.Lock()
         self._outer = threading.local()
@@ -74,7 +59,7 @@ class TagStore:
     def read(self) -> Iterator[TagDocument]:
         """Open a snapshot, which nobody changes."""
         self._file.refresh(self._take)
-        is_due = self.claims.observe(ClaimedTags(self._document, []), self.now)
+        is_due = self.claims.observe(self._document, self.now)
         yield self._document
         if is_due:
             with suppress(TaskError), self.transaction():
@@ -83,7 +68,7 @@ class TagStore:
     def find_claims(self) -> list[Claim]:
         """Return the claims on open tasks, the oldest first; those whose agent is gone say so."""
         with self.read() as document:
-            return self.claims.find(ClaimedTags(document, []), self.now)
+            return self.claims.find(document, self.now)
 
     def now(self) -> int:
         """Return the present moment in microseconds since 1970."""
@@ -99,27 +84,24 @@ class TagStore:
         if outer is not None:
             yield outer
             return
-        wait = Wait(self._lock_seconds)
+        wait = Wait(self._settings.task_lock_timeout)
         if not self._turn.acquire(timeout=wait.remaining):
             raise StoreLocked(wait.elapsed)
         try:
             self._file.begin(wait, self._take)
             try:
-                work = replace(
-                    self._document, members={**self._document.members}, token=self.token, claims=[], taken=[]
-                )
-                kept = self.claims.begin(ClaimedTags(work, []), self.now)
+                work = self._document.copy(self.token)
+                kept = self.claims.begin(work, self.now)
                 self.check(work)
                 self._outer.document = work
                 yield work
-                changes: list[Change] = []
                 if work.taken or self._differs(work):
-                    changes = self._compare(work, current_origin(), work.taken)
-                self.claims.end(ClaimedTags(work, changes), kept, self.now)
+                    work.history = self._compare(work, current_origin())
+                self.claims.end(work, kept, self.now)
                 if self._differs(work) or work.taken:
                     self.history.begin_save()
                     self._file.replace(work.data)
-                    self.history.end_save(changes if self.history.is_kept else [])
+                    self.history.end_save(work.history if self.history.is_kept else [])
                     self._show(work)
                 self.claims.settle(is_saved=True)
             finally:
@@ -145,9 +127,9 @@ class TagStore:
         self.history.take(lambda: self._compare(new, Origin(OUTSIDE, "")))
         self._show(new)
 
-    def _compare(self, new: TagDocument, origin: Origin, taken: Sequence[Step] = ()) -> list[Change]:
-        """Return the change that leads to a ``new`` document, if it changes tasks or has ``taken`` claims over."""
-        steps = [*compare(self._document, new), *taken]
+    def _compare(self, new: TagDocument, origin: Origin) -> list[Change]:
+        """Return the change that leads to a ``new`` document, if it changes tasks or takes claims over."""
+        steps = [*compare(self._document, new), *new.taken]
         if not steps:
             return []
         origin.change = Change(microseconds(self._clock()), origin.by, origin.tool, steps)

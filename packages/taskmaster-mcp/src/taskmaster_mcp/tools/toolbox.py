@@ -1,22 +1,79 @@
-"""The shape of every answer, and the tools that a server offers (TM-4, TM-8, TM-9)."""
+"""The shape of every answer and error, and the tools that a server offers (TM-4, TM-8, TM-9, TM-12, AG-1)."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Container
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from task_core import errors
 from task_core.bounds import fit
+from task_core.claims.claim import ClaimLost, NotClaimed, TaskClaimed
 from task_core.errors import TaskError
+from task_core.fields import Arguments
+from task_core.models import Clock
 from task_core.server.app import TaskServer
-from task_core.server.faults import Workers
+from task_core.server.brief_tool import add_brief_tool
+from task_core.server.claim_tools import ClaimTask, ReleaseTask, add_claim_tools
+from task_core.server.faults import AnswerForm, Workers, render_error
 from task_core.server.progress import report_progress
+from task_core.server.task_history import TaskHistory, UndoChange, add_history_tools
+from task_core.store.undo import ChangeNotFound, NotUndone
+from task_core.view import Briefed
+from taskmaster_mcp.direct.extras import ProjectClaiming, ProjectHistory
 from taskmaster_mcp.direct.operations import Progress
-from taskmaster_mcp.direct.registry import ProjectRegistry, Target
-from taskmaster_mcp.direct.results import DirectResult
-from taskmaster_mcp.error_codes import make_form
-from taskmaster_mcp.tools.arguments import Call
+from taskmaster_mcp.direct.registry import DirectResult, ProjectRegistry, Target
+from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, SubtaskNotFound, TaskmasterError
+from taskmaster_mcp.tools.arguments import Call, TagCall
+from taskmaster_mcp.toolsets import ALIASES, SETS, describe_set, name_sets
 
-__all__ = ["Tool", "ToolAnswer", "publish_tool", "run_tool"]
+__all__ = ["REASONS", "CodedError", "Tool", "ToolAnswer", "add_extra_set", "make_form", "publish_tool", "run_tool"]
+
+REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
+    errors.DuplicateId: (CORE, "TASK_ALREADY_EXISTS"),
+    errors.DuplicateKey: (INPUT, "DUPLICATE_KEY"),
+    errors.InternalError: (UNEXPECTED, ""),
+    errors.InvalidArguments: (INPUT, ""),
+    errors.InvalidTransition: (CORE, ""),
+    errors.ResourceNotFound: (INPUT, ""),
+    errors.StoreDamaged: (CORE, "INVALID_TASKS_FILE"),
+    errors.StoreLocked: (CORE, "STORE_LOCKED"),
+    errors.StoreNewer: (CORE, "INVALID_TASKS_FILE"),
+    errors.StoreUnreadable: (CORE, "STORE_UNREADABLE"),
+    errors.StoreWriteFailed: (CORE, "STORE_WRITE_FAILED"),
+    ChangeNotFound: (CORE, "CHANGE_NOT_FOUND"),
+    ClaimLost: (CORE, "CLAIM_LOST"),
+    NotClaimed: (CORE, "NOT_CLAIMED"),
+    NotUndone: (CORE, "NOT_UNDONE"),
+    SubtaskNotFound: (CORE, "SUBTASK_NOT_FOUND"),
+    TaskClaimed: (CORE, "TASK_CLAIMED"),
+    errors.TaskNotFound: (CORE, "TASK_NOT_FOUND"),
+    errors.UnknownPrompt: (INPUT, ""),
+    errors.UnknownTool: (INPUT, "UNKNOWN_TOOL"),
+}
+"""The code and the reason of each error of the core."""
+
+
+class CodedError(TaskmasterError):
+    """An error of the core, with the code and the reason that clients see."""
+
+    def __init__(self, error: TaskError) -> None:
+        self.kind, self.reason = REASONS[type(error)]
+        super().__init__(error.message, error.details)
+
+
+def make_form(offered: Collection[str]) -> AnswerForm:
+    """Return the form of answers and errors of a server with the tools ``offered`` (TM-8, TM-9)."""
+
+    def translate(error: TaskError) -> TaskmasterError:
+        found = error if isinstance(error, TaskmasterError) else CodedError(error)
+        found.message = name_sets(found.message, offered)
+        name = str(found.details.get("name"))
+        tool = ALIASES.get(name, name)
+        if isinstance(error, errors.UnknownTool) and tool in SETS["all"]:
+            found.message = f"Unknown tool '{name}': it is {describe_set(tool)}."
+        return found
+
+    return AnswerForm("data", translate, lambda error: {"fromCache": False, **render_error(error)})
 
 
 class Tool(NamedTuple):
@@ -74,7 +131,7 @@ def run_tool(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectRe
         reporting = {"progress": progress} if arguments.reports_progress else {}
         return tool.direct(target, **given, **reporting)
 
-    target = Target(registry, arguments.project_root, arguments.file, getattr(arguments, "tag", None))
+    target = _find(registry, arguments)
     if not arguments.is_background:
         return work(report_progress)
     _ = target.project, target.tag  # those of now, whatever becomes the current tag meanwhile
@@ -90,3 +147,39 @@ def run_tool(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectRe
 
     message = target.advise("Accepted. Call get_operation_status with the operationId to see its state.")
     return DirectResult({**registry.operations.start(operation), "message": message})
+
+
+class _ProjectHistoryCall(TagCall, TaskHistory):
+    """Arguments of ``task_history``."""
+
+
+class _ProjectUndoCall(Call, UndoChange):
+    """Arguments of ``undo_change``."""
+
+
+class _ProjectClaimCall(TagCall, ClaimTask):
+    """Arguments of ``claim_task``."""
+
+
+class _ProjectReleaseCall(TagCall, ReleaseTask):
+    """Arguments of ``release_task``."""
+
+
+def add_extra_set(
+    server: TaskServer, chosen: Container[str], registry: ProjectRegistry, view: Briefed, clock: Clock
+) -> None:
+    """Publish the ``chosen`` sets of tools over the project that a call names, after all other tools."""
+    if "history" in chosen:
+        kinds = _ProjectHistoryCall, _ProjectUndoCall
+        add_history_tools(server, lambda call: ProjectHistory(_find(registry, call)), *kinds)
+    if "brief" in chosen:
+        add_brief_tool(server, lambda: view, clock)
+    if "claims" in chosen:  # last: it changes the tools that are there
+        add_claim_tools(
+            server, lambda call: ProjectClaiming(_find(registry, call)), _ProjectClaimCall, _ProjectReleaseCall
+        )
+
+
+def _find(registry: ProjectRegistry, arguments: Arguments) -> Target:
+    assert isinstance(arguments, Call)  # noqa: S101 - for the type checker: all kinds are calls
+    return Target(registry, arguments.project_root, arguments.file, getattr(arguments, "tag", None))

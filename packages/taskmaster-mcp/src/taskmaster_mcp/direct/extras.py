@@ -1,20 +1,27 @@
-"""The history of a project, whose changes can be undone (AG-6)."""
+"""What the extra sets of tools need: the history of a project, and claims on its tasks (AG-6, AG-11)."""
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from itertools import chain
 
+from task_core.claims.claim import Claim
+from task_core.errors import InvalidTransition
 from task_core.history.changes import Change
+from task_core.store.claiming import Claimed
 from task_core.store.store import NEWEST
 from task_core.store.undo import ChangeNotFound, NotUndone
 from taskmaster_mcp.codec import MASTER, TagDocument
 from taskmaster_mcp.core.checking import find_issues
 from taskmaster_mcp.core.items import JsonObject, TagTasks
+from taskmaster_mcp.core.status import list_all_ready
 from taskmaster_mcp.core.tags import make_tag
+from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.registry import Target
 from taskmaster_mcp.direct.tagging import switch_tag
 from taskmaster_mcp.project.project import put_tag
 from taskmaster_mcp.project.tag_history import find_needles, undo
 
-__all__ = ["ProjectHistory"]
+__all__ = ["ProjectClaiming", "ProjectHistory"]
 
 
 class ProjectHistory:
@@ -77,3 +84,42 @@ class ProjectHistory:
     def _show(self, step_id: str) -> str:
         """Return the id of a step as people know it in the tag."""
         return step_id.removeprefix(f"{self._target.tag}:") or step_id
+
+
+class ProjectClaiming:
+    """Claims tasks and subtasks in the tag of ``target``, as ``Claiming`` says."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def claim(self, task_id: str, note: str, *, is_forced: bool) -> Claimed:
+        """Claim a task, or without an id one whose agent is gone, or else the first that ``next_task`` would choose."""
+        project, start = self._target.project, f"{self._target.tag}:"
+        register = project.store.claims
+        with project.transaction() as work:
+            now = project.store.now()
+            tasks = project.tag(work, self._target.tag)
+            index = tasks.index()
+            here = [it for it in work.claims if it.task.startswith(start) and it.task.removeprefix(start) in index]
+            claims = replace(register.list_claims(work, now), claims=here)
+            ready = [f"{start}{it.id}" for it in chain(*list_all_ready(tasks)) if it.status == "pending"]
+            chosen = f"{start}{tasks.get(task_id.lstrip('# '), index).id}" if task_id else claims.find_free(ready)
+            if not chosen:
+                return Claimed(others=[_without(start, it) for it in here if it.is_living(now)])
+            item = index[chosen.removeprefix(start)]
+            if item.is_settled:
+                raise InvalidTransition(item.status, "claimed", (), "It is finished: claim another one.")
+            claim = register.hold(work, chosen, note, now, is_forced=is_forced)
+            return Claimed(_without(start, claim), render_whole(item, project.scores(self._target.tag)))
+
+    def release(self, task_id: str) -> str:
+        """Give up a claim, as ``Claiming`` says."""
+        store, name = self._target.project.store, f"{self._target.tag}:{task_id.lstrip('# ')}"
+        with self._target.project.transaction() as work:
+            work.claims = store.claims.list_claims(work, store.now()).release(name)
+        return ""
+
+
+def _without(start: str, claim: Claim) -> Claim:
+    """Return the claim with the id of its task as it is in the tag."""
+    return replace(claim, task=claim.task.removeprefix(start))
