@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from taskmaster_mcp.project.json_text import JsonPart, Layout, change_text, detect_layout, split_members
+from taskmaster_mcp.project.json_text import Layout, change_text, detect_layout, split_members
 
 LEAVES = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.sampled_from([1.0, 0.5])
 VALUES = st.recursive(
@@ -28,20 +28,15 @@ ITEMS = st.lists(
 INDENTS = st.sampled_from(["  ", "    ", "\t"])
 
 
-def part_of(text: str) -> JsonPart:
-    start = len(text) - len(text.lstrip())
-    return JsonPart("", 0, start, len(text.rstrip()), json.loads(text))
-
-
 def changed(text: str, new: JsonValue) -> str:
-    return change_text(text, part_of(text), new, detect_layout(text))
+    return change_text(text, json.loads(text), new, detect_layout(text))
 
 
 @settings(max_examples=25)
 @given(VALUES, VALUES, INDENTS)
 def test_the_new_text_has_the_new_value_and_its_layout(old: JsonValue, new: JsonValue, indent: str) -> None:
     text = json.dumps(old, indent=indent, ensure_ascii=False)
-    found = change_text(text, part_of(text), new, Layout(indent))
+    found = change_text(text, old, new, Layout(indent))
     assert json.dumps(json.loads(found), sort_keys=True) == json.dumps(new, sort_keys=True)
     again = json.dumps(json.loads(found), indent=indent, ensure_ascii=False)
     assert found == again
@@ -95,13 +90,9 @@ def test_what_is_added_is_laid_out_like_its_neighbours(old: str, new: JsonValue,
 
 def test_parts_of_an_object_and_of_a_list_are_found_where_they_are() -> None:
     text = ' { "a" : [ 1 , "]" ] , "b":{} } '
-    (first, second), close = split_members(text, 1)
-    assert (first.key, text[first.start : first.end], text[first.begin : first.start]) == (
-        "a",
-        '[ 1 , "]" ]',
-        ' "a" : ',
-    )
-    assert (second.key, second.value, text[close]) == ("b", {}, "}")
-    items, close = split_members(text, first.start)
-    assert [(part.key, part.value) for part in items] == [("", 1), ("", "]")]
-    assert text[close] == "]"
+    (first, second), end = split_members(text, 1)
+    assert first == ("a", [1, "]"], " ", '"a" : ', '[ 1 , "]" ]', " ")
+    assert (second.key, second.value, text[end:]) == ("b", {}, " } ")
+    items, end = split_members(first.text)
+    assert [(part.key, part.value, part.trail) for part in items] == [("", 1, " "), ("", "]", "")]
+    assert first.text[end:] == " ]"

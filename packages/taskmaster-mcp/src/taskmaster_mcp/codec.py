@@ -67,13 +67,11 @@ class Member:
 
     def with_value(self, value: JsonValue) -> Self:
         """Return the member with another value; what is equal keeps its bytes."""
-        text = "{" + self.text + "}"
-        [part], _ = split_members(text, 0)
-        layout = self.layout
-        changed = change_text(text, part, value, layout, layout.indent)
-        return replace(
-            self, text=text[1 : part.start] + changed + text[part.end : -1], is_tag=is_tag(value), kept=value
-        )
+        text, layout = "{" + self.text + "}", self.layout
+        [part], end = split_members(text)
+        changed = change_text(part.text, part.value, value, layout, layout.indent)
+        whole = part.lead + part.name + changed + text[end:-1]
+        return replace(self, text=whole, is_tag=is_tag(value), kept=value)
 
     def with_key(self, key: str) -> Self:
         """Return the member with another key."""
@@ -178,14 +176,8 @@ class TagsFormat(DocumentFormat):
             raise source.wrong(("",), "a member with a name")
         text = source.text
         start = text.index("{")
-        parts, _ = split_members(text, start)
-        end = parts[-1].end if parts else start + 1
-        # The space before a comma belongs to a member; that before the closing bracket stays where it is.
-        ends = [part.begin - 1 for part in parts[1:]] + [end]
-        members = [
-            Member(part.key, text[part.begin : stop], is_tag(part.value), part.value)
-            for part, stop in zip(parts, ends if parts else [], strict=True)
-        ]
+        parts, end = split_members(text, start)
+        members = [Member(it.key, it.lead + it.name + it.text + it.trail, is_tag(it.value), it.value) for it in parts]
         if isinstance(document.get("tasks"), list):
             members = _add_master(source, members, document)
         elif MASTER in document and not is_tag(document[MASTER]):

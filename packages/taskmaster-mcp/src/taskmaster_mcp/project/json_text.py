@@ -32,11 +32,10 @@ class Layout:
         # A line break within a string is an escape, so each one here is between two tokens.
         return json.dumps(value, ensure_ascii=False, indent=self.indent).replace("\n", self.newline + margin)
 
-    def member(self, key: str, value: JsonValue, margin: str = "") -> str:
-        """Return a member of an object that closes at ``margin``, from the comma before it on."""
-        inner = margin + self.indent
-        lead = self.newline + inner if self.indent else ""
-        return f"{lead}{self.key(key)}{self.text(value, inner)}"
+    def member(self, key: str, value: JsonValue) -> str:
+        """Return a member of the root, from the comma before it on."""
+        lead = self.newline + self.indent if self.indent else ""
+        return f"{lead}{self.key(key)}{self.text(value, self.indent)}"
 
     def key(self, key: str) -> str:
         """Return a key with its colon."""
@@ -48,17 +47,19 @@ DEFAULT: Final = Layout()
 
 
 class JsonPart(NamedTuple):
-    """A member of an object or an item of a list, within its text."""
+    """A member of an object or an item of a list; its text is ``lead + name + text + trail``."""
 
     key: str
     """empty for an item"""
-    begin: int
-    """its first character, right after the bracket or comma before it"""
-    start: int
-    """the first character of its value"""
-    end: int
-    """the end of its value"""
     value: JsonValue
+    lead: str
+    """the space before it"""
+    name: str
+    """its key with the colon; empty for an item"""
+    text: str
+    """its value"""
+    trail: str
+    """the space before the comma behind it, if there is one"""
 
 
 def detect_layout(text: str) -> Layout:
@@ -67,57 +68,49 @@ def detect_layout(text: str) -> Layout:
     return Layout(second[2], second[1]) if second else Layout("")
 
 
-def split_members(text: str, start: int) -> tuple[list[JsonPart], int]:
-    """Return the parts of the object or list at ``start`` of valid JSON, and where its closing bracket is."""
-    is_object = text[start] == "{"
+def split_members(text: str, start: int = 0) -> tuple[list[JsonPart], int]:
+    """Return the parts of the object or list at ``start`` of valid JSON, and where the last value ends."""
     parts: list[JsonPart] = []
-    at = _after_space(text, begin := start + 1)
-    while text[at] not in "]}":
-        key = ""
-        if is_object:
-            key, at = _DECODER.raw_decode(text, at)
+    begin = end = start + 1
+    while text[first := _after_space(text, begin)] not in "]}":
+        key, at = "", first
+        if text[start] == "{":
+            key, at = _DECODER.raw_decode(text, first)
             at = _after_space(text, _after_space(text, at) + 1)
         value, end = _DECODER.raw_decode(text, at)
-        parts.append(JsonPart(key, begin, at, end, value))
-        at = _after_space(text, end)
-        if text[at] == ",":
-            at = _after_space(text, begin := at + 1)
-    return parts, at
+        stop = _after_space(text, end)
+        is_last = text[stop] != ","
+        trail = "" if is_last else text[end:stop]
+        parts.append(JsonPart(key, value, text[begin:first], text[first:at], text[at:end], trail))
+        begin = stop if is_last else stop + 1
+    return parts, end
 
 
-def change_text(text: str, part: JsonPart, new: JsonValue, layout: Layout, margin: str = "") -> str:
-    """Return the text of ``new``, which replaces the value of ``part``; its closing bracket is at ``margin``.
+def change_text(text: str, old: JsonValue, new: JsonValue, layout: Layout, margin: str = "") -> str:
+    """Return the text of ``new``, which replaces the ``text`` of ``old``; its closing bracket is at ``margin``.
 
     What is equal keeps its bytes. Items of a list are matched by their ids, others by their value.
     """
-    old = part.value
     if is_same(old, new):
-        return text[part.start : part.end]
+        return text
     if isinstance(old, dict) and isinstance(new, dict) and old and new:
-        return _changed_object(text, part.start, new, layout, margin)
+        return _changed_object(text, new, layout, margin)
     if isinstance(old, list) and isinstance(new, list) and old and new:
-        return _changed_list(text, part.start, new, layout, margin)
+        return _changed_list(text, new, layout, margin)
     return layout.text(new, margin)
 
 
-def _changed_object(text: str, start: int, new: dict[str, JsonValue], layout: Layout, margin: str) -> str:
-    parts, close = split_members(text, start)
-    known = {part.key for part in parts}
-    pieces = []
-    for part in parts:
-        if part.key in new:
-            lead = _lead(text, part)
-            key = text[part.begin + len(lead) : part.start]
-            pieces.append(lead + key + _value(text, part, new[part.key], lead, layout, margin) + _trail(text, part))
-    lead = _lead(text, parts[-1])
-    inner = _margin_after(lead, margin + layout.indent)
+def _changed_object(text: str, new: dict[str, JsonValue], layout: Layout, margin: str) -> str:
+    parts, end = split_members(text)
+    pieces = [_changed(part, new[part.key], part.lead, layout, margin) for part in parts if part.key in new]
+    lead, known = parts[-1].lead, {part.key for part in parts}
+    inner = _inner_margin(lead, layout, margin)
     pieces += [f"{lead}{layout.key(key)}{layout.text(new[key], inner)}" for key in new if key not in known]
-    return "{" + ",".join(pieces) + text[parts[-1].end : close + 1]
+    return "{" + ",".join(pieces) + text[end:]
 
 
-def _changed_list(text: str, start: int, new: list[JsonValue], layout: Layout, margin: str) -> str:
-    parts, close = split_members(text, start)
-    leads = [_lead(text, part) for part in parts]
+def _changed_list(text: str, new: list[JsonValue], layout: Layout, margin: str) -> str:
+    parts, end = split_members(text)
     waiting: dict[str, deque[JsonPart]] = {}
     for part in parts:
         waiting.setdefault(_name(part.value), deque()).append(part)
@@ -128,32 +121,21 @@ def _changed_list(text: str, start: int, new: list[JsonValue], layout: Layout, m
             waiting.setdefault(_title(part.value), deque()).append(part)
     pieces = []
     for place, value in enumerate(new):
-        lead = leads[min(place, len(leads) - 1)]
+        lead = parts[min(place, len(parts) - 1)].lead
         if found := waiting.get(_name(value)) or waiting.get(_title(value)):
-            part = found.popleft()
-            pieces.append(lead + _value(text, part, value, lead, layout, margin) + _trail(text, part))
+            pieces.append(_changed(found.popleft(), value, lead, layout, margin))
         else:
-            pieces.append(lead + layout.text(value, _margin_after(lead, margin + layout.indent)))
-    return "[" + ",".join(pieces) + text[parts[-1].end : close + 1]
+            pieces.append(lead + layout.text(value, _inner_margin(lead, layout, margin)))
+    return "[" + ",".join(pieces) + text[end:]
 
 
-def _value(text: str, part: JsonPart, new: JsonValue, lead: str, layout: Layout, margin: str) -> str:
-    return change_text(text, part, new, layout, _margin_after(lead, margin + layout.indent))
+def _changed(part: JsonPart, new: JsonValue, lead: str, layout: Layout, margin: str) -> str:
+    changed = change_text(part.text, part.value, new, layout, _inner_margin(lead, layout, margin))
+    return lead + part.name + changed + part.trail
 
 
-def _lead(text: str, part: JsonPart) -> str:
-    """Return the space before a part."""
-    return text[part.begin : _after_space(text, part.begin)]
-
-
-def _trail(text: str, part: JsonPart) -> str:
-    """Return the space between a part and the comma after it."""
-    end = _after_space(text, part.end)
-    return text[part.end : end] if text[end] == "," else ""
-
-
-def _margin_after(lead: str, otherwise: str) -> str:
-    return lead.rpartition("\n")[2] if "\n" in lead else otherwise
+def _inner_margin(lead: str, layout: Layout, margin: str) -> str:
+    return lead.rpartition("\n")[2] if "\n" in lead else margin + layout.indent
 
 
 def _name(value: JsonValue) -> str:

@@ -22,7 +22,7 @@ from taskmaster_mcp.core.items import JsonObject, TagTasks
 from taskmaster_mcp.core.stored_words import format_stamp
 from taskmaster_mcp.core.tags import is_name
 from taskmaster_mcp.errors import FileMissing, LimitExceeded, TagNotFound
-from taskmaster_mcp.project.json_text import DEFAULT, JsonPart, Layout, change_text, detect_layout
+from taskmaster_mcp.project.json_text import DEFAULT, change_text, detect_layout
 from taskmaster_mcp.project.root import FOLDER, ProjectFiles, find_above
 from taskmaster_mcp.project.tag_store import TagStore
 
@@ -96,31 +96,24 @@ class Project:
         """Return the state of everything that an answer about a tag depends on (TM-75)."""
         self.check_exists()
         paths = (self.folder / "state.json", self.folder / "config.json", *self._report_places(tag))
-        # The tasks by what a snapshot would show: a file may be replaced before its change is shown here.
-        return self.store.changes(None, 0).token, *map(self._identity, paths)
-
-    def _identity(self, path: Path) -> FileIdentity | None:
         try:
-            return identify(path)
+            # The tasks by what a snapshot would show: a file may be replaced before its change is shown here.
+            return self.store.changes(None, 0).token, *map(identify, paths)
         except OSError as error:
-            raise StoreUnreadable(path.name, describe(error)) from error
+            raise StoreUnreadable(Path(error.filename).name, describe(error)) from error
 
     def set_current_tag(self, name: str) -> None:
         """Make ``name`` the current tag in ``state.json``, in which all else stays.
 
         The caller holds the lock of the project.
         """
-        path = self.folder / "state.json"
-        state = self.state()
+        path, state = self.folder / "state.json", self.state()
         new = {**state, "currentTag": name, "lastSwitched": self.now}
         data = DEFAULT.text(new)
         with suppress(FileNotFoundError, ValueError):  # ValueError: it is blank
             text = self.files.read(path).decode()
-            start = text.index("{")
-            data = text[:start] + change_text(
-                text, JsonPart("", 0, start, text.rindex("}") + 1, state), new, detect_layout(text)
-            )
-            data += text[text.rindex("}") + 1 :]
+            start, end = text.index("{"), text.rindex("}") + 1
+            data = text[:start] + change_text(text[start:end], state, new, detect_layout(text)) + text[end:]
         self.files.write(path, data.encode())
 
     def _object_in(self, path: Path) -> JsonObject:
@@ -236,7 +229,8 @@ def put_tag(work: TagDocument, name: str, value: JsonValue) -> None:
     ``LimitExceeded`` means that the document would grow beyond 32 MB.
     """
     old = work.members.get(name)
-    new = old.with_value(value) if old else Member.new(name, value, _layout(work))
+    layout = next((member.layout for member in work.members.values()), DEFAULT)
+    new = old.with_value(value) if old else Member.new(name, value, layout)
     growth = new.size - (old.size if old else 0)
     total = growth + sum(member.size for member in work.members.values())
     if growth > 0 and total > _MAX_BYTES:
@@ -248,7 +242,3 @@ def rename_tag(work: TagDocument, old: str, new: str, value: JsonValue) -> None:
     """Give a tag another name and value, in its place; what stays in it keeps its bytes."""
     renamed = work.members[old].with_key(new).with_value(value)
     work.members = {it.key: it for it in (renamed if it.key == old else it for it in work.members.values())}
-
-
-def _layout(members: TagDocument) -> Layout:
-    return next((member.layout for member in members.members.values()), DEFAULT)

@@ -87,32 +87,21 @@ def _compare_tags(key: str, before: _Tag | None, after: _Tag | None, left: TreeP
     tasks = _compare_items(f"{key}:", before.tasks if before else {}, after.tasks if after else {}, are_tasks=True)
     if not after:  # a tag is empty before it goes
         yield from tasks
-        yield from filter(None, [Step(f"{key}:", "removed", left=left).replacing(before.whole if before else {}, {})])
+        yield from _make_step(f"{key}:", "removed", before.whole if before else {}, {}, left)
     elif before:
-        yield from filter(None, [Step(f"{key}:", "changed").replacing(before.own, after.own)])
+        yield from _make_step(f"{key}:", "changed", before.own, after.own)
         yield from tasks
     else:
-        yield from filter(None, [Step(f"{key}:", "created").replacing({}, after.whole)])
+        yield from _make_step(f"{key}:", "created", {}, after.whole)
         yield from tasks
 
 
 def _compare_items(start: str, old: _Items, new: _Items, *, are_tasks: bool = False) -> Iterator[Step]:
     """Compare the tasks of a tag, or the subtasks of a task; their ids begin with ``start``."""
-    old, new = _skip_equal(old, new)
     yield from _compare_places(start, old, new)
     for name in new:
         if name in old and old[name] != new[name]:
             yield from _compare_fields(f"{start}{name}", name, old[name], new[name], are_tasks=are_tasks)
-
-
-def _skip_equal(old: _Items, new: _Items) -> tuple[_Items, _Items]:
-    """Return the items between those at both ends that are equal, and one of these for the place of the last."""
-    before, after = [*old.items()], [*new.items()]
-    most = min(len(before), len(after))
-    first = next((it for it in range(most) if before[it] != after[it]), most)
-    last = next((it for it in range(most - first) if before[~it] != after[~it]), most - first)
-    kept = max(last - 1, 0)
-    return dict(before[first : len(before) - kept]), dict(after[first : len(after) - kept])
 
 
 def _compare_places(start: str, old: _Items, new: _Items) -> Iterator[Step]:
@@ -120,7 +109,7 @@ def _compare_places(start: str, old: _Items, new: _Items) -> Iterator[Step]:
     for index in reversed(range(len(present))):
         if (name := present[index]) not in new:
             del present[index]
-            yield _step(start, name, "removed", (old[name], {}), _place_at(start, present, index))
+            yield from _make_step(f"{start}{name}", "removed", old[name], {}, _place_at(start, present, index))
     staying = find_rising({name: index for index, name in enumerate(present)}, [*new])
     index = 0
     for name in new:
@@ -136,12 +125,13 @@ def _compare_places(start: str, old: _Items, new: _Items) -> Iterator[Step]:
         reached = _place_at(start, present, index)
         present.insert(index, name)
         index += 1
-        yield _step(start, name, "moved" if left else "created", ({}, {} if left else new[name]), left, reached)
+        what, after = ("moved", {}) if left else ("created", new[name])
+        yield from _make_step(f"{start}{name}", what, {}, after, left, reached)
 
 
-def _step(start: str, name: str, what: str, values: tuple[JsonObject, JsonObject], *places: TreePlace | None) -> Step:
-    step = Step(f"{start}{name}", what, {}, {}, *places)
-    return step.replacing(*values) or step
+def _make_step(step_id: str, what: str, before: JsonObject, after: JsonObject, *places: TreePlace | None) -> list[Step]:
+    step = Step(step_id, what, {}, {}, *places).replacing(before, after)
+    return [step] if step else []
 
 
 def _place_at(start: str, names: list[str], index: int) -> TreePlace:
@@ -154,7 +144,7 @@ def _compare_fields(item_id: str, name: str, old: JsonObject, new: JsonObject, *
     if before is not None and after is not None:
         subtasks = _compare_items(f"{item_id}.", before, after)
         old, new = [{field: value for field, value in it.items() if field != "subtasks"} for it in (old, new)]
-    yield from filter(None, [Step(item_id, "changed").replacing(old, new)])
+    yield from _make_step(item_id, "changed", old, new)
     yield from subtasks
 
 
