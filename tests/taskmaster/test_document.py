@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged
-from taskmaster_mcp.codec import CODEC, Member, TagDocument
+from taskmaster_mcp.codec import CODEC, TagDocument, is_tag
+from taskmaster_mcp.project.json_text import DEFAULT
 from tests.taskmaster.conftest import LARGE, STAMP, Object, ServedProject, item, tag
 
 
@@ -36,7 +37,7 @@ def test_a_document_comes_back_byte_for_byte(document: Object, indent: int | str
     members = decoded(text)
     assert {name: member.value for name, member in members.items()} == document
     tags = {name for name, value in document.items() if isinstance(value, dict) and isinstance(value["tasks"], list)}
-    assert {name for name, member in members.items() if member.is_tag} == tags
+    assert {name for name, member in members.items() if is_tag(member.value)} == tags
 
 
 @settings(max_examples=25)
@@ -230,8 +231,8 @@ def test_a_new_tag_is_laid_out_like_the_others(indent: int | str | None, end: st
     document: Object = {"x": 1, "master": tag(item(1))} if has_others else {}
     text = json.dumps(document, indent=indent, separators=None if indent else (",", ":")) + end
     members = decoded(text)
-    layout = next((member.layout for member in members.values()), None)
-    new = Member.new("beta", tag(), layout) if layout else Member.new("beta", tag())
+    layout = next((member.layout for member in members.values()), DEFAULT)
+    new = layout.member("beta", tag())
     grown = CODEC.read(Source("t", text.encode()))
     grown.members[new.key] = new
     found = grown.data.decode()
@@ -245,4 +246,4 @@ def test_the_codec_reads_one_block_as_it_is_stored() -> None:
     [member] = decoded('{"a": {"tasks": []}}').values()
     with pytest.raises(StoreDamaged):
         CODEC.read(Source("t", b"{"))
-    assert member.text == '"a": {"tasks": []}'
+    assert member.whole == '"a": {"tasks": []}'

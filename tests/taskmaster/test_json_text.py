@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from taskmaster_mcp.project.json_text import Layout, change_text, detect_layout, split_members
+from taskmaster_mcp.project.json_text import JsonPart, Layout, change_text, detect_layout, split_members
 
 LEAVES = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.sampled_from([1.0, 0.5])
 VALUES = st.recursive(
@@ -91,7 +91,7 @@ def test_what_is_added_is_laid_out_like_its_neighbours(old: str, new: JsonValue,
 def test_parts_of_an_object_and_of_a_list_are_found_where_they_are() -> None:
     text = ' { "a" : [ 1 , "]" ] , "b":{} } '
     (first, second), end = split_members(text, 1)
-    assert first == ("a", [1, "]"], " ", '"a" : ', '[ 1 , "]" ]', " ")
+    assert (first, first.value) == (JsonPart("a", None, " ", '"a" : ', '[ 1 , "]" ]', " "), [1, "]"])
     assert (second.key, second.value, text[end:]) == ("b", {}, " } ")
     items, end = split_members(first.text)
     assert [(part.key, part.value, part.trail) for part in items] == [("", 1, " "), ("", "]", "")]

@@ -1,11 +1,10 @@
 """The document of this server: an object of tags, and of other members that are kept (TM-18 to TM-21)."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from pydantic import JsonValue
 from typing_extensions import override
@@ -16,10 +15,10 @@ from task_core.document_file.source import Source
 from task_core.files import ProcessLock
 from task_core.history.changes import Change, Step
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
-from taskmaster_mcp.project.json_text import DEFAULT, Layout, change_text, detect_layout, split_members
+from taskmaster_mcp.project.json_text import DEFAULT, JsonPart, detect_layout, split_members
 from taskmaster_mcp.project.lock import ProjectLock
 
-__all__ = ["CODEC", "MASTER", "Member", "TagDocument", "TagsFormat", "is_tag"]
+__all__ = ["CODEC", "MASTER", "TagDocument", "TagsFormat", "is_tag"]
 
 MASTER: Final = "master"
 """The tag that every project has."""
@@ -29,58 +28,6 @@ _TAG: Final = "a tag: an object with a list of tasks"
 _TAG_LIST: Final = f'{_TAG}; write {{"tasks": […]}} around this list'
 
 
-@dataclass(frozen=True)
-class Member:
-    """A member of the root of the document."""
-
-    key: str
-    text: str
-    """the member as it is written, from the comma before it to the one after it"""
-    is_tag: bool = False
-    kept: Any = field(default=None, compare=False, repr=False)
-    """its value, which nobody changes"""
-
-    @classmethod
-    def new(cls, key: str, value: JsonValue, layout: Layout = DEFAULT) -> Self:
-        """Return a member that is not in the document yet."""
-        return cls(key, layout.member(key, value), is_tag(value), value)
-
-    @property
-    def value(self) -> Any:  # noqa: ANN401 - JSON; whoever reads it checks what they read
-        """A new copy of its value."""
-        return json.loads("{" + self.text + "}")[self.key]
-
-    @property
-    def size(self) -> int:
-        """The bytes of its text."""
-        return len(self.text.encode())
-
-    @cached_property
-    def index(self) -> dict[str, ProjectItem]:
-        """The items of a tag by their ids, to be read only."""
-        return TagTasks(self.key, self.kept).index()
-
-    @property
-    def layout(self) -> Layout:
-        """The layout of its text."""
-        return detect_layout(self.text)
-
-    def with_value(self, value: JsonValue) -> Self:
-        """Return the member with another value; what is equal keeps its bytes."""
-        text, layout = "{" + self.text + "}", self.layout
-        [part], end = split_members(text)
-        changed = change_text(part.text, part.value, value, layout, layout.indent)
-        whole = part.lead + part.name + changed + text[end:-1]
-        return replace(self, text=whole, is_tag=is_tag(value), kept=value)
-
-    def with_key(self, key: str) -> Self:
-        """Return the member with another key."""
-        start = len(self.text) - len(self.text.lstrip())
-        end = json.JSONDecoder().raw_decode(self.text, start)[1]
-        text = self.text[:start] + json.dumps(key, ensure_ascii=False) + self.text[end:]
-        return replace(self, key=key, text=text)
-
-
 @dataclass
 class TagDocument:
     """The members of a tasks file by their keys, in order, and the text around them; without an argument, no file.
@@ -88,7 +35,7 @@ class TagDocument:
     For claims, its tasks are ``ChangedTasks``, each of them ``TAG:ID`` (AG-11).
     """
 
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, JsonPart] = field(default_factory=dict)
     head: str = "{"
     tail: str = "\n}"
     gap: str = ""
@@ -117,13 +64,13 @@ class TagDocument:
     @property
     def tags(self) -> list[str]:
         """The names of the tags."""
-        return [member.key for member in self.members.values() if member.is_tag]
+        return [member.key for member in self.members.values() if is_tag(member.value)]
 
     @property
     def data(self) -> bytes:
         """The document as it is written."""
         gap = self.gap if self.members else ""
-        return "".join([self.head, ",".join(member.text for member in self.members.values()), gap, self.tail]).encode()
+        return "".join([self.head, ",".join(it.whole for it in self.members.values()), gap, self.tail]).encode()
 
     def keep_claims(self, text: str) -> None:
         """Do nothing: session files have the claims."""
@@ -144,7 +91,7 @@ class TagDocument:
 
     def _find(self, task_id: str) -> ProjectItem | None:
         tags = [tag for tag in self.tags if task_id.startswith(f"{tag}:")]
-        found = (self.members[tag].index.get(task_id.removeprefix(f"{tag}:")) for tag in tags)
+        found = (_index(self.members[tag]).get(task_id.removeprefix(f"{tag}:")) for tag in tags)
         return next(filter(None, found), None)
 
 
@@ -176,20 +123,19 @@ class TagsFormat(DocumentFormat):
             raise source.wrong(("",), "a member with a name")
         text = source.text
         start = text.index("{")
-        parts, end = split_members(text, start)
-        members = [Member(it.key, it.lead + it.name + it.text + it.trail, is_tag(it.value), it.value) for it in parts]
+        members, end = split_members(text, start)
+        # In an empty document, the bracket that closes it gets a line of its own once there is a member.
+        gap = "" if members or text[end:].startswith(("\n", "\r")) else DEFAULT.newline
         if isinstance(document.get("tasks"), list):
             members = _add_master(source, members, document)
         elif MASTER in document and not is_tag(document[MASTER]):
             raise source.wrong((MASTER,), _TAG_LIST if isinstance(document[MASTER], list) else _TAG)
-        elif members and not any(member.is_tag for member in members):
+        elif members and not any(is_tag(member.value) for member in members):
             # A document of something else, such as a package.json, must not become one of tasks.
             lists = [key for key, value in document.items() if isinstance(value, list)]
             if lists and len(lists) == len(document):
                 raise source.wrong((lists[0],), _TAG_LIST)
             raise source.wrong(("tasks",) if "tasks" in document else (), "a list of tasks, or tags")
-        # In an empty document, the bracket that closes it gets a line of its own once there is a member.
-        gap = "" if parts or text[end:].startswith(("\n", "\r")) else DEFAULT.newline
         return TagDocument({member.key: member for member in members}, source.bom + text[: start + 1], text[end:], gap)
 
 
@@ -202,12 +148,17 @@ def is_tag(value: JsonValue) -> bool:
     return isinstance(value, dict) and isinstance(value.get("tasks"), list)
 
 
-def _add_master(source: Source, members: list[Member], document: Mapping[str, JsonValue]) -> list[Member]:
+@lru_cache(maxsize=8)
+def _index(tag: JsonPart) -> dict[str, ProjectItem]:
+    return TagTasks(tag.key, tag.value).index()
+
+
+def _add_master(source: Source, members: list[JsonPart], document: Mapping[str, JsonValue]) -> list[JsonPart]:
     """Return the members of a document without tags as the first save writes them (TM-19)."""
     if MASTER in document:
         raise source.wrong(("tasks",), f"tasks within a tag: there is a tag '{MASTER}' too")
     own = {key: document[key] for key in ("tasks", "metadata") if key in document}
-    master = Member.new(MASTER, own, detect_layout(source.text))
+    master = detect_layout(source.text).member(MASTER, own)
     place = next(place for place, member in enumerate(members) if member.key in own)
     others = [member for member in members if member.key not in own]
     return [*others[:place], master, *others[place:]]

@@ -3,8 +3,8 @@
 import json
 import re
 from collections import deque
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
 
 from pydantic import JsonValue
 
@@ -32,10 +32,10 @@ class Layout:
         # A line break within a string is an escape, so each one here is between two tokens.
         return json.dumps(value, ensure_ascii=False, indent=self.indent).replace("\n", self.newline + margin)
 
-    def member(self, key: str, value: JsonValue) -> str:
-        """Return a member of the root, from the comma before it on."""
+    def member(self, key: str, value: JsonValue) -> "JsonPart":
+        """Return a new member of the root."""
         lead = self.newline + self.indent if self.indent else ""
-        return f"{lead}{self.key(key)}{self.text(value, self.indent)}"
+        return JsonPart(key, value, lead, self.key(key), self.text(value, self.indent))
 
     def key(self, key: str) -> str:
         """Return a key with its colon."""
@@ -46,20 +46,43 @@ DEFAULT: Final = Layout()
 """The layout of a new file."""
 
 
-class JsonPart(NamedTuple):
-    """A member of an object or an item of a list; its text is ``lead + name + text + trail``."""
+@dataclass(frozen=True)
+class JsonPart:
+    """A member of an object or an item of a list, with its text."""
 
     key: str
     """empty for an item"""
-    value: JsonValue
+    value: Any = field(compare=False, repr=False)
+    """nobody changes it"""
     lead: str
     """the space before it"""
     name: str
     """its key with the colon; empty for an item"""
     text: str
     """its value"""
-    trail: str
+    trail: str = ""
     """the space before the comma behind it, if there is one"""
+
+    @property
+    def whole(self) -> str:
+        """All its text, from the bracket or comma before it to the one after it."""
+        return self.lead + self.name + self.text + self.trail
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of its text."""
+        return detect_layout(self.whole)
+
+    def with_value(self, value: JsonValue) -> Self:
+        """Return a member of the root with another value; what is equal keeps its bytes."""
+        layout = self.layout
+        text = change_text(self.text, json.loads(self.text), value, layout, layout.indent)
+        return replace(self, value=value, text=text)
+
+    def with_key(self, key: str) -> Self:
+        """Return a member with another key."""
+        end = _DECODER.raw_decode(self.name)[1]
+        return replace(self, key=key, name=json.dumps(key, ensure_ascii=False) + self.name[end:])
 
 
 def detect_layout(text: str) -> Layout:

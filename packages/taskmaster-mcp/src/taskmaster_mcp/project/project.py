@@ -1,5 +1,6 @@
 """One project: its files, its tags, and transactions on them (TM-16, TM-17, TM-31, TM-32)."""
 
+import json
 import os
 import re
 import threading
@@ -17,7 +18,7 @@ from task_core.models import Clock
 from task_core.store import StoreSettings
 from task_core.text import escape_invisible, nearest
 from task_core.warning_list import WarningList
-from taskmaster_mcp.codec import MASTER, Member, TagDocument
+from taskmaster_mcp.codec import MASTER, TagDocument, is_tag
 from taskmaster_mcp.core.items import JsonObject, TagTasks
 from taskmaster_mcp.core.stored_words import format_stamp
 from taskmaster_mcp.core.tags import is_name
@@ -183,8 +184,8 @@ class Project:
 
     def tag(self, members: TagDocument, name: str) -> TagTasks:
         """Return the tasks of a tag, or raise ``TagNotFound``; ``master`` of a document without tags is empty."""
-        if (member := members.members.get(name)) and member.is_tag:
-            return TagTasks(name, member.value)
+        if (member := members.members.get(name)) and is_tag(member.value):
+            return TagTasks(name, json.loads(member.text))
         tags = members.tags
         if name == MASTER and not tags:
             return TagTasks(name, {})
@@ -230,9 +231,9 @@ def put_tag(work: TagDocument, name: str, value: JsonValue) -> None:
     """
     old = work.members.get(name)
     layout = next((member.layout for member in work.members.values()), DEFAULT)
-    new = old.with_value(value) if old else Member.new(name, value, layout)
-    growth = new.size - (old.size if old else 0)
-    total = growth + sum(member.size for member in work.members.values())
+    new = old.with_value(value) if old else layout.member(name, value)
+    growth = len(new.whole.encode()) - len(old.whole.encode() if old else b"")
+    total = growth + sum(len(member.whole.encode()) for member in work.members.values())
     if growth > 0 and total > _MAX_BYTES:
         raise LimitExceeded("Bytes of the tasks file", _MAX_BYTES, total)
     work.members[name] = new

@@ -3,6 +3,7 @@
 The id of a step is ``TAG:ID`` for a task or a subtask, and ``TAG:`` for the tag itself, without its tasks.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -74,7 +75,7 @@ def find_needles(tag: str, typed: str) -> list[str]:
 def compare(old: TagDocument, new: TagDocument) -> list[Step]:
     """Return the steps from one state of the file to another; other members than tags are not in the history."""
     keys = [key for key in dict.fromkeys((*old.tags, *new.tags)) if old.members.get(key) != new.members.get(key)]
-    before, after = ({key: _split(it.members[key].kept) for key in keys if key in it.tags} for it in (old, new))
+    before, after = ({key: _split(it.members[key].value) for key in keys if key in it.tags} for it in (old, new))
     following = dict(pairwise([*old.tags, ""]))
     return [
         step
@@ -186,7 +187,7 @@ def undo(
         NotUndone: something there has changed since, or not all that was replaced was kept.
     """
     check_kept(change)
-    tags = {key: _split(work.members[key].value) for key in work.tags}
+    tags = {key: _split(json.loads(work.members[key].text)) for key in work.tags}
     touched: dict[str, None] = {}
     conflicts: list[dict[str, JsonValue]] = []
     for step in reversed(change.steps):
