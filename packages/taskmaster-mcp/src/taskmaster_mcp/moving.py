@@ -85,7 +85,10 @@ class TaskmasterMover:
                 item = add_subtask(work, work.get(top, items), _fields(task))
             else:
                 item = add_task(work, _fields(task))
-            item.fields.update(_more(arrival))
+            item.fields["status"] = self.home.status(task.state)
+            if task.priority:
+                item.fields["priority"] = task.priority
+            item.fields["metadata"] = {ORIGIN: arrival.origin}
             found[task.id] = item.id
             items[item.id] = item
             added.append((arrival, item))
@@ -113,13 +116,6 @@ def _fields(task: ForeignTask) -> JsonObject:
         "testStrategy": "\n".join(f"- {text}" for text in task.criteria),
         "priority": task.priority or "medium",
     }
-
-
-def _more(arrival: Arrival) -> JsonObject:
-    """Return what an item gets beside the fields of a new one."""
-    task = arrival.task
-    own: JsonObject = {"priority": task.priority} if task.priority else {}
-    return {"status": TaskmasterMover.home.status(task.state), **own, "metadata": {ORIGIN: arrival.origin}}
 
 
 def _metadata(item: ProjectItem) -> dict[str, str]:

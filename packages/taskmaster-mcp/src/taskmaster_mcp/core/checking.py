@@ -106,7 +106,7 @@ def _break_cycles(tasks: TagTasks) -> list[Issue]:
     graph: Graph = {item.id: [subtask.id for subtask in item.subtasks] for item in tasks.items}
     repeated = _find_repeated(tasks)
     removed: list[Issue] = []
-    for item in sorted(tasks.items, key=_by_id):
+    for item in sorted(tasks.items, key=lambda it: [part.number or 0 for part in (it.parent, it) if part]):
         kept: list[JsonValue] = []
         for stored in item.dependencies:
             target = item.resolve(stored)
@@ -141,12 +141,6 @@ def _is_certain(item: ProjectItem, stored: JsonValue, known: Container[str], rep
 def _find_repeated(tasks: TagTasks) -> list[str]:
     """Return the ids that several items have, such as a task 3.1 and a subtask of 3."""
     return [name for name, count in Counter(item.id for item in tasks.items).items() if count > 1]
-
-
-def _by_id(item: ProjectItem) -> tuple[int, int]:
-    if item.parent:
-        return item.parent.number or 0, item.number or 0
-    return item.number or 0, 0
 
 
 def _wrong_words(item: ProjectItem) -> Iterator[Issue]:

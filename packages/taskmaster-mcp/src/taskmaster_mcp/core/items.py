@@ -106,12 +106,6 @@ class ProjectItem:
         return own or (self.parent.priority if self.parent else "medium")
 
     @property
-    def urgency(self) -> int:
-        """The place of its priority among all, 0 for the most urgent."""
-        word = self.priority
-        return PRIORITIES.index(word if word in PRIORITIES else "medium")
-
-    @property
     def dependencies(self) -> list[JsonValue]:
         """The dependencies as they are stored."""
         stored = self.fields.get("dependencies")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
+from taskmaster_mcp.core.items import PRIORITIES, JsonObject, ProjectItem, TagTasks
 
 __all__ = [
     "StatusChange",
@@ -137,4 +137,5 @@ def _waits_for(item: ProjectItem, index: Mapping[str, ProjectItem]) -> list[str]
 
 def _order(item: ProjectItem) -> tuple[int, int, int, int]:
     parent = item.parent.number or 0 if item.parent else 0
-    return item.urgency, len(item.dependencies), parent, item.number or 0
+    word = item.priority if item.priority in PRIORITIES else "medium"
+    return PRIORITIES.index(word), len(item.dependencies), parent, item.number or 0

@@ -2,7 +2,6 @@
 
 import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
@@ -41,7 +40,7 @@ class Operations:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._guard = threading.Lock()
-        self._operations: OrderedDict[str, JsonObject] = OrderedDict()
+        self._operations: dict[str, JsonObject] = {}
         self._workers = ThreadPoolExecutor(_AT_A_TIME)
         self._running: set[Future[None]] = set()
         self._is_closing = False
@@ -53,14 +52,8 @@ class Operations:
         """
         name = f"op-{uuid.uuid4()}"
         times: JsonObject = {"startTime": format_stamp(self._clock()), "endTime": None}
-        operation: JsonObject = {
-            "id": name,
-            "status": "pending",
-            "progress": None,
-            **times,
-            "result": None,
-            "error": None,
-        }
+        operation: JsonObject = {"id": name, "status": "pending", "progress": None, **times}
+        operation |= {"result": None, "error": None}
         with self._guard:
             ended = [name for name, it in self._operations.items() if it["endTime"]]
             unended = len(self._operations) - len(ended)

@@ -187,7 +187,10 @@ def _check_empty(tasks: TagTasks, *, append: bool, force: bool) -> None:
 
 
 def _document(project: Project, file: str | None) -> tuple[str, Path]:
-    path = resolve_inside(project.root, "input", file or str(_usual_document(project.root)))
+    folder = project.folder / "docs"
+    found = {path.name.casefold(): path for path in (folder.iterdir() if folder.is_dir() else ())}
+    usual = found.get("prd.txt") or found.get("prd.md") or folder / "prd.txt"
+    path = resolve_inside(project.root, "input", file or usual)
     try:
         size = path.stat().st_size
         data = project.files.read(path) if size <= _MAX_PRD else b""
@@ -199,10 +202,3 @@ def _document(project: Project, file: str | None) -> tuple[str, Path]:
         return data.decode(), path
     except UnicodeDecodeError:
         raise BadValue("input", "the document is not UTF-8 text") from None
-
-
-def _usual_document(root: Path) -> Path:
-    folder = root / ".taskmaster" / "docs"
-    names = folder.iterdir() if folder.is_dir() else ()
-    found = {path.name.casefold(): path for path in names}
-    return found.get("prd.txt") or found.get("prd.md") or folder / "prd.txt"

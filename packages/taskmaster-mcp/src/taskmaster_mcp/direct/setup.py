@@ -13,7 +13,7 @@ from task_core.text import escape_invisible, pluralize
 from taskmaster_mcp.codec import MASTER
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.plans import Ask
-from taskmaster_mcp.core.stored_words import make_metadata
+from taskmaster_mcp.core.tags import make_tag
 from taskmaster_mcp.core.views import render_short
 from taskmaster_mcp.direct.asking import ask_host
 from taskmaster_mcp.direct.changing import find_task
@@ -72,8 +72,7 @@ def initialize_project_direct(
             state: JsonObject = {"currentTag": MASTER, "lastSwitched": project.now, "branchTagMapping": {}}
             created.append(_write(project, "state.json", state))
         if not project.path.exists() and not work.tags:
-            metadata = make_metadata(project.now, f"Tasks for {MASTER} context")
-            put_tag(work, MASTER, {"tasks": [], "metadata": metadata})
+            put_tag(work, MASTER, make_tag(None, project.now, f"Tasks for {MASTER} context"))
             created.append(project.path)
         if not store_tasks_in_git:
             changed = _ignore_tasks(project)
@@ -130,7 +129,12 @@ def analyze_project_complexity_direct(
         return ask_host(target, words, context, ("analyze_project_complexity", ask.arguments), fields)
     with project.transaction() as work:
         tasks = project.tag(work, tag)
-        entries = [_entry(find_task(tasks, "taskId", str(row["taskId"])), row) for row in plan]
+        entries: list[JsonObject] = []
+        for row in plan:
+            task = find_task(tasks, "taskId", str(row["taskId"]))
+            task_id = task.id if task.number is None else task.number
+            said = {name: row.get(name, "") for name in _ENTRY if name != "taskId"}
+            entries.append({"taskId": task_id, "taskTitle": task.title, **said})
         path = project.report_path(tag)
         report = _merge(project, project.report(tag), entries, len(tasks.tasks))
         project.files.write(path, Layout("\t").text(report).encode())
@@ -170,11 +174,6 @@ def _choose(tasks: TagTasks, ids: Sequence[str] | None, first: int | None, last:
         return [find_task(tasks, "ids", item_id) for item_id in ids]
     numbers = range(first or 0, (last if last is not None else 10**15) + 1)
     return [task for task in tasks.tasks if not task.is_settled and (task.number or 0) in numbers]
-
-
-def _entry(task: ProjectItem, row: JsonObject) -> JsonObject:
-    said = {name: row.get(name, "") for name in _ENTRY if name != "taskId"}
-    return {"taskId": task.id if task.number is None else task.number, "taskTitle": task.title, **said}
 
 
 def _merge(project: Project, old: JsonObject, entries: Sequence[JsonObject], total: int) -> JsonObject:

@@ -6,6 +6,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -81,7 +82,8 @@ def find_root(chosen: str | None, allowed: str | None, start: str | None = None)
         here = Path.cwd()
     except OSError:  # it was removed
         here = home
-    machine = Machine(os.fspath(here), sys.platform == "win32", _is_wsl())
+    is_wsl = sys.platform == "linux" and "microsoft" in os.uname().release.casefold()
+    machine = Machine(os.fspath(here), sys.platform == "win32", is_wsl)
     root = Path(normalize_root(named, machine)) if named else here
     if not chosen:
         place = Path(os.path.realpath(root))
@@ -97,10 +99,6 @@ def find_root(chosen: str | None, allowed: str | None, start: str | None = None)
     if places and not any(real.is_relative_to(place) for place in places):
         raise OutsideProject("projectRoot", "this server may only use projects in the folders of TASKMASTER_ROOTS")
     return real
-
-
-def _is_wsl() -> bool:
-    return sys.platform == "linux" and "microsoft" in os.uname().release.casefold()
 
 
 def normalize_root(given: str | Sequence[str], machine: Machine) -> str:
@@ -123,7 +121,8 @@ def _normalize_once(text: str, machine: Machine) -> str:
 def _strip_layer(text: str, machine: Machine) -> str:
     """Take one layer off: escapes, schemes, and what Windows and WSL write differently."""
     if not _ESCAPE.search(text):
-        text = _decode(text)
+        with suppress(UnicodeDecodeError):
+            text = unquote(text, errors="strict")
     text = _REMOTE.sub("", text.strip(), count=1).removeprefix("file://")
     if text.startswith("/") and _DRIVE.match(text, 1):
         text = text[1:]
@@ -134,13 +133,6 @@ def _strip_layer(text: str, machine: Machine) -> str:
         if _DRIVE.match(text):
             text = f"/mnt/{text[0].lower()}{text[2:]}"
     return text
-
-
-def _decode(text: str) -> str:
-    try:
-        return unquote(text, errors="strict")
-    except UnicodeDecodeError:
-        return text
 
 
 def find_above(folder: Path, home: Path, *, crosses_borders: bool = False) -> Path | None:
