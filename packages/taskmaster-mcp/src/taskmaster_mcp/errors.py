@@ -73,10 +73,7 @@ RULES: Final = {
     ),
     "SELF_DEPENDENCY": ("SELF_DEPENDENCY", "Choose another dependency: '{id}' cannot depend on itself."),
     "SERVER_ENDS": ("STORE_WRITE_FAILED", "The operation ended with the server. Call again with the next one."),
-    "STALE": (
-        "STALE",
-        "The tasks have changed since this was planned. Call without the result, and plan again.",
-    ),
+    "STALE": ("STALE", "The tasks have changed since this was planned. Call without the result, and plan again."),
     "TAG_DELETED": ("RESERVED_TAG", "'{tag}' cannot be deleted. Choose another tag than '{tag}'."),
     "TAG_EXISTS": ("TAG_EXISTS", "Choose another name: there is a tag '{tag}' already."),
     "TAG_HAS_TASKS": (

@@ -80,11 +80,7 @@ def count_checked(tasks: TagTasks) -> JsonObject:
     items = [*tasks.items]
     subtasks = sum(item.is_subtask for item in items)
     dependencies = sum(len(item.dependencies) for item in items)
-    return {
-        "tasksChecked": len(items) - subtasks,
-        "subtasksChecked": subtasks,
-        "dependenciesChecked": dependencies,
-    }
+    return {"tasksChecked": len(items) - subtasks, "subtasksChecked": subtasks, "dependenciesChecked": dependencies}
 
 
 def fix_dependencies(tasks: TagTasks) -> list[Issue]:

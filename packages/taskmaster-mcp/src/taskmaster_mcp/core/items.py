@@ -24,12 +24,7 @@ from taskmaster_mcp.core.stored_words import (
 )
 from taskmaster_mcp.errors import Refused, SubtaskNotFound
 
-__all__ = [
-    "PRIORITIES",
-    "JsonObject",
-    "ProjectItem",
-    "TagTasks",
-]
+__all__ = ["PRIORITIES", "JsonObject", "ProjectItem", "TagTasks"]
 
 JsonObject = dict[str, JsonValue]
 """An object of the document, or a part of an answer."""

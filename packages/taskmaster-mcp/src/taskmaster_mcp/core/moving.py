@@ -5,12 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic import JsonValue
 
 from taskmaster_mcp.core.creating import append_subtask, check_room, find_free_number
-from taskmaster_mcp.core.graph import (
-    build_graph,
-    check_no_new_cycle,
-    drop_dependencies,
-    express_dependency,
-)
+from taskmaster_mcp.core.graph import build_graph, check_no_new_cycle, drop_dependencies, express_dependency
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.core.stored_words import REFERENCE
 from taskmaster_mcp.errors import AmbiguousDependency, BadValue, Refused

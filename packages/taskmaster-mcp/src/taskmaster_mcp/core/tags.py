@@ -13,29 +13,14 @@ from taskmaster_mcp.core.graph import drop_dependencies
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped, insert_task, take_out
 from taskmaster_mcp.core.stored_words import make_metadata
-from taskmaster_mcp.errors import (
-    BadValue,
-    CrossTagConflicts,
-    Refused,
-)
+from taskmaster_mcp.errors import BadValue, CrossTagConflicts, Refused
 
-__all__ = [
-    "check_new_name",
-    "describe_tag",
-    "is_name",
-    "make_tag",
-    "move_to_tag",
-    "name_tag_after",
-    "note_new_name",
-]
+__all__ = ["check_new_name", "describe_tag", "is_name", "make_tag", "move_to_tag", "name_tag_after", "note_new_name"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,50}")
 
 _RESERVED: Final = frozenset(
-    {
-        *("master", "main", "default", "tasks", "metadata", "tag"),
-        *("__proto__", "hasownproperty", "_rawtaggeddata"),
-    }
+    {*("master", "main", "default", "tasks", "metadata", "tag"), *("__proto__", "hasownproperty", "_rawtaggeddata")}
 )
 """Names that no new tag may have: they mean something else, here or to Task Master, which would lose the tag."""
 

@@ -28,11 +28,7 @@ from taskmaster_mcp.errors import BadValue, FileMissing, Refused
 from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import resolve_inside
 
-__all__ = [
-    "expand_all_direct",
-    "expand_task_direct",
-    "parse_prd_direct",
-]
+__all__ = ["expand_all_direct", "expand_task_direct", "parse_prd_direct"]
 
 _MAX_PRD: Final = 200_000
 """Bytes of a document that is parsed (TM-70)."""

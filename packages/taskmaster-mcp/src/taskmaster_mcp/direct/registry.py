@@ -182,9 +182,7 @@ class DirectResult:
     from_cache: bool = False
 
 
-def direct(
-    function: Callable[Concatenate[Target, P], JsonObject],
-) -> Callable[Concatenate[Target, P], DirectResult]:
+def direct(function: Callable[Concatenate[Target, P], JsonObject]) -> Callable[Concatenate[Target, P], DirectResult]:
     """Make a direct function of ``function``: an error becomes its result."""
 
     @wraps(function)
@@ -197,9 +195,7 @@ def direct(
     return call
 
 
-def cached(
-    function: Callable[Concatenate[Target, P], JsonObject],
-) -> Callable[Concatenate[Target, P], JsonObject]:
+def cached(function: Callable[Concatenate[Target, P], JsonObject]) -> Callable[Concatenate[Target, P], JsonObject]:
     """Keep what ``function`` returns for the same arguments as long as the files of the project stay the same."""
 
     @wraps(function)

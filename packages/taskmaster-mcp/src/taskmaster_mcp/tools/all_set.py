@@ -7,16 +7,7 @@ from typing_extensions import override
 
 from taskmaster_mcp.direct import arranging, changing, reading, setup, tagging
 from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, TagCall
-from taskmaster_mcp.tools.kinds import (
-    Description,
-    Details,
-    ItemId,
-    Items,
-    JsonObjectArgument,
-    PlanOf,
-    Priority,
-    Switch,
-)
+from taskmaster_mcp.tools.kinds import Description, Details, ItemId, Items, JsonObjectArgument, PlanOf, Priority, Switch
 from taskmaster_mcp.tools.toolbox import Tool
 
 __all__ = ["FURTHER_TOOLS"]

@@ -20,15 +20,7 @@ from taskmaster_mcp.tools.kinds import (
     take_first,
 )
 
-__all__ = [
-    "Call",
-    "HostCall",
-    "ItemFields",
-    "PlanItem",
-    "PlanSubtask",
-    "PlanTask",
-    "TagCall",
-]
+__all__ = ["Call", "HostCall", "ItemFields", "PlanItem", "PlanSubtask", "PlanTask", "TagCall"]
 
 _IGNORED: Final = frozenset(
     {

@@ -5,14 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    JsonValue,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, Field, JsonValue, PlainSerializer, PlainValidator, WithJsonSchema
 
 from task_core.fields import AsInteger, check_well_formed, decode_object, invalid_value, one_of, text
 from taskmaster_mcp.core.items import PRIORITIES
