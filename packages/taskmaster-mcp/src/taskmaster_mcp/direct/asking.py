@@ -43,18 +43,18 @@ TASK_FIELDS: Final[JsonObject] = {**SUBTASK_FIELDS, "priority": "critical, high,
 
 
 def ask_host(
-    target: Target, words: Sequence[str], context: JsonObject, call: tuple[str, JsonObject], fields: JsonObject
+    target: Target, words: Sequence[str], context: JsonObject, tool: str, ask: Ask, fields: JsonObject
 ) -> JsonObject:
     """Return the answer that asks the caller to think: about what, with what, and which call comes next (TM-64).
 
-    The call names the tag, since another may be the current one by then. It does not repeat the prompt, nor long
-    texts, which the caller has written.
+    The call names the tag, since another may be the current one by then, and the revision in ``context``. It does not
+    repeat the prompt, nor long texts, which the caller has written, nor what the caller has read up to.
     """
     language = target.project.config().get("responseLanguage")
     if isinstance(language, str) and _LANGUAGE.fullmatch(language):
         words = [*words, f"Write the texts in {language}."]
-    tool, given = call
-    known = {name: value for name, value in given.items() if value is not None and name != "prompt"}
+    given: JsonObject = {**ask.arguments, "revision": context.get("revision")}
+    known = {name: value for name, value in given.items() if value is not None and name not in ("prompt", "after")}
     long = [name for name, value in known.items() if size_of(value) > LISTED_TEXT]
     if long:
         words = [*words, f"Give {', '.join(long)} again as before."]
@@ -95,7 +95,7 @@ def ask_for_task(target: Target, ask: Ask) -> JsonObject:
     context: JsonObject = {"relatedTasks": [*related], "idsInUse": ids[-1000:]}
     fields = {**TASK_FIELDS, "dependencies": "ids of the tasks that must be done first"}
     words = ["Write one task for the prompt, unless a related task is the same already.", "Then make the call."]
-    return ask_host(target, words, context, ("add_task", ask.arguments), fields)
+    return ask_host(target, words, context, "add_task", ask, fields)
 
 
 def ask_about_items(target: Target, ask: Ask, *, item_id: str = "", start: str = "") -> JsonObject:
@@ -107,12 +107,11 @@ def ask_about_items(target: Target, ask: Ask, *, item_id: str = "", start: str =
     rows = [(item.id, render_whole(item, {})) for item in items]
     context = list_whole("items", rows, len(items)) if start else {"items": [row for _, row in rows]}
     context["revision"] = hash_values([item.fields for item in items])
-    arguments: JsonObject = {**ask.arguments, "revision": context["revision"]}
     words = [
         "Decide what the prompt changes in these items; do not change what is done.",
         "Then make the call with the fields that change, and no others.",
         *(["Change those in tooLarge with update_task."] if start else []),
     ]
     fields: JsonObject = {name: text for name, text in TASK_FIELDS.items() if name != "dependencies"}
-    call, wanted = ("update", {"updates": [{"id": "id", **fields}]}) if start else ("update_task", fields)
-    return ask_host(target, words, context, (call, arguments), wanted)
+    tool, wanted = ("update", {"updates": [{"id": "id", **fields}]}) if start else ("update_task", fields)
+    return ask_host(target, words, context, tool, ask, wanted)

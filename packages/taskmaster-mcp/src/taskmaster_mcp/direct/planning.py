@@ -64,8 +64,7 @@ def _ask_for_subtasks(target: Target, task_id: str, ask: Ask, *, force: bool) ->
     task = target.tasks().get(task_id)
     check_expandable(task)
     entry = target.project.entries(target.tag).get(task.id, {})
-    revision = hash_values(task.fields)
-    context: JsonObject = {"task": render_whole(task, {}), "revision": revision}
+    context: JsonObject = {"task": render_whole(task, {}), "revision": hash_values(task.fields)}
     if text := entry.get("expansionPrompt"):
         context["expansionPrompt"] = text
     count = count_subtasks(target.project, ask.num, entry)
@@ -75,8 +74,7 @@ def _ask_for_subtasks(target: Target, task_id: str, ask: Ask, *, force: bool) ->
         "They replace the present ones." if force else "Present subtasks stay; do not repeat them.",
         "Then make the call.",
     ]
-    call = ("expand_task", {**ask.arguments, "revision": revision})
-    return ask_host(target, words, context, call, {"subtasks": [SUBTASK_FIELDS]})
+    return ask_host(target, words, context, "expand_task", ask, {"subtasks": [SUBTASK_FIELDS]})
 
 
 @direct
@@ -113,9 +111,9 @@ def _ask_for_expansions(target: Target, ask: Ask, *, force: bool, after: str | N
         hint: JsonObject = {"expansionPrompt": entry["expansionPrompt"]} if entry.get("expansionPrompt") else {}
         num = count_subtasks(target.project, ask.num, entry)
         rows.append((task.id, {"task": render_whole(task, {}), "num": num, **hint}))
-    arguments, context = {**ask.arguments, "after": None}, list_whole("tasks", rows, len(found))
+    context = list_whole("tasks", rows, len(found))
     if force:
-        arguments["revision"] = context["revision"] = hash_values(tasks.stored)
+        context["revision"] = hash_values(tasks.stored)
     words = [
         "Split each of these tasks into about num subtasks, in the order in which they are done.",
         "Leave out tasks that one step finishes. Then make the call.",
@@ -123,7 +121,7 @@ def _ask_for_expansions(target: Target, ask: Ask, *, force: bool, after: str | N
         "Split those in tooLarge with expand_task.",
     ]
     fields: JsonObject = {"expansions": [{"id": "id of the task", "subtasks": [SUBTASK_FIELDS]}]}
-    return ask_host(target, words, context, ("expand_all", arguments), fields)
+    return ask_host(target, words, context, "expand_all", ask, fields)
 
 
 @direct
@@ -139,11 +137,7 @@ def parse_prd_direct(
 ) -> JsonObject:
     """Make tasks of a plan, or show the document that they are to be made of (TM-70)."""
     if plan is None:
-        target.project.check_exists()
-        found = _document(target.project, document)
-        tasks = target.tasks()
-        _check_empty(tasks, append=append, force=force)
-        return _ask_for_tasks(target, found, ask, hash_values(tasks.stored) if force else None)
+        return _ask_for_tasks(target, document, ask, append=append, force=force)
     with target.change() as tasks:
         check_revision(revision, tasks.stored)
         _check_empty(tasks, append=append, force=force)
@@ -160,8 +154,11 @@ def parse_prd_direct(
     return {**data, "message": message, "telemetryData": ask.telemetry, "tag": target.tag}
 
 
-def _ask_for_tasks(target: Target, document: tuple[str, Path], ask: Ask, revision: str | None) -> JsonObject:
-    text, path = document
+def _ask_for_tasks(target: Target, document: str | None, ask: Ask, *, append: bool, force: bool) -> JsonObject:
+    target.project.check_exists()
+    text, path = _document(target.project, document)
+    tasks = target.tasks()
+    _check_empty(tasks, append=append, force=force)
     stored = target.project.config().get("defaultNumTasks")
     wanted = ask.num if ask.num is not None else stored if isinstance(stored, int) else 10
     count = f"about {wanted} tasks" if wanted else "as many tasks as it needs"
@@ -171,10 +168,9 @@ def _ask_for_tasks(target: Target, document: tuple[str, Path], ask: Ask, revisio
         "Then make the call.",
     ]
     context: JsonObject = {"document": text, "path": str(path.relative_to(target.project.root.resolve()))}
-    if revision:
-        context["revision"] = revision
-    call = ("parse_prd", {**ask.arguments, "revision": revision})
-    return ask_host(target, words, context, call, {"tasks": [TASK_FIELDS]})
+    if force:
+        context["revision"] = hash_values(tasks.stored)
+    return ask_host(target, words, context, "parse_prd", ask, {"tasks": [TASK_FIELDS]})
 
 
 def _check_empty(tasks: TagTasks, *, append: bool, force: bool) -> None:

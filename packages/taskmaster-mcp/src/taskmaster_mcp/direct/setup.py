@@ -126,7 +126,7 @@ def analyze_project_complexity_direct(
             "Then make the call; if some were left out, ask again for them by id.",
         ]
         fields: JsonObject = {"analysis": [_ENTRY]}
-        return ask_host(target, words, context, ("analyze_project_complexity", ask.arguments), fields)
+        return ask_host(target, words, context, "analyze_project_complexity", ask, fields)
     with project.transaction() as work:
         tasks = project.tag(work, tag)
         entries: list[JsonObject] = []
