@@ -53,7 +53,6 @@ TASKMASTER_LAYERS: Final = {
     "core": 1,
     "project": 2,
     "codec": 2,
-    "toolsets": 2,
     "settings": 3,
     "direct": 4,
     "view": 5,

@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import JsonValue
 
 from task_core.bounds import MAX_ANSWER, size_of
-from taskmaster_mcp.toolsets import SETS
+from taskmaster_mcp.settings import SETS
 from tests.taskmaster.conftest import Object, ServedProject, item, named, tag
 
 WIDE: Final = "\U0001f9ed"

@@ -10,8 +10,7 @@ from task_core.cli.greeting_file import GreetingFile
 from task_core.cli.main import run
 from task_core.doctor import Finding
 from taskmaster_mcp.doctor import checks
-from taskmaster_mcp.settings import TaskmasterSettings
-from taskmaster_mcp.toolsets import SETS, name_sets
+from taskmaster_mcp.settings import SETS, TaskmasterSettings, name_sets
 from tests.core.command_line import command_line
 from tests.resource_client import prompt_text
 from tests.servers import program_of

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from taskmaster_mcp.toolsets import SETS
+from taskmaster_mcp.settings import SETS
 from tests.taskmaster.conftest import LARGE, STAMP, Object, ServedProject
 
 PLAN: Final = [{"title": "First"}, {"title": "Second", "dependencies": [1]}]

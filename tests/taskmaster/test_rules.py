@@ -8,9 +8,8 @@ import pytest
 from pydantic import JsonValue
 
 from task_core.errors import TaskError, TaskNotFound
-from taskmaster_mcp.core.checking import find_issues, fix_dependencies
 from taskmaster_mcp.core.creating import add_note, add_subtask, add_task, find_free_number, merge_metadata, set_fields
-from taskmaster_mcp.core.graph import add_dependency, drop_dependencies
+from taskmaster_mcp.core.graph import add_dependency, drop_dependencies, find_issues, fix_dependencies
 from taskmaster_mcp.core.items import ProjectItem, TagTasks, format_stamp
 from taskmaster_mcp.core.moving import convert_to_task
 from taskmaster_mcp.core.status import choose_next, describe_next_step, find_blocked, set_status

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from pydantic import JsonValue
 
-from taskmaster_mcp.toolsets import SETS
+from taskmaster_mcp.settings import SETS
 from tests.taskmaster.conftest import Object, ServedProject, item, tag
 from tests.wire.line_client import Era, LineClient
 

@@ -18,9 +18,8 @@ from task_core.errors import TaskError
 from task_core.store.undo import ChangeNotFound, NotUndone
 from taskmaster_mcp.direct import arranging, changing, planning, reading, setup, tagging
 from taskmaster_mcp.errors import RULES, SubtaskNotFound, TaskmasterError
-from taskmaster_mcp.settings import TaskmasterSettings
+from taskmaster_mcp.settings import ALIASES, SETS, TaskmasterSettings
 from taskmaster_mcp.tools.toolbox import REASONS
-from taskmaster_mcp.toolsets import ALIASES, SETS
 from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
 
 REASON_LIST = {

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ from task_core.errors import TaskError
 from task_core.models import utc_now
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
-from taskmaster_mcp.core.checking import Issue, find_issues
+from taskmaster_mcp.core.graph import Issue, find_issues
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.project.lock import STALE_SECONDS, locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings
@@ -42,8 +43,7 @@ def _inspect(target: Target, inspect: Callable[[Target], Iterator[Finding]]) -> 
     try:
         yield from inspect(target)
     except TaskError as error:
-        cure = "Do what the message says, then run doctor again."
-        yield wrong(f"{error.message}", cure)
+        yield wrong(error.message, "Do what the message says, then run doctor again.")
 
 
 def _check_project(target: Target) -> Iterator[Finding]:
@@ -97,21 +97,17 @@ def _check_locks(target: Target) -> Iterator[Finding]:
 
 
 def _check_programs() -> Iterator[Finding]:
-    if any(map(_is_task_master, Path("/proc").glob("[0-9]*/cmdline"))):
+    words: list[bytes] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words += path.read_bytes().split(b"\0")[:3]
+    if any(word.rpartition(b"/")[2] in _PROGRAMS for word in words):
         yield note(
             "Task Master runs on this machine; it reads before it locks, so it can overwrite what a server saved",
             "Let only one of the two change a project at a time.",
         )
     else:
         yield right("no process of Task Master is seen")
-
-
-def _is_task_master(cmdline: Path) -> bool:
-    try:
-        words = cmdline.read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return any(word.rpartition(b"/")[2] in _PROGRAMS for word in words[:3])
 
 
 def _find_existing(folder: Path) -> Path:

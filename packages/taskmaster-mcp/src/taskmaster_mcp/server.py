@@ -14,11 +14,10 @@ from task_core.warning_list import WarningList
 from taskmaster_mcp.direct.extras import ProjectClaiming, ProjectHistory
 from taskmaster_mcp.direct.registry import ProjectRegistry, Target
 from taskmaster_mcp.prompts import PROMPTS
-from taskmaster_mcp.settings import TaskmasterSettings
+from taskmaster_mcp.settings import ALIASES, TaskmasterSettings, name_sets
 from taskmaster_mcp.tools.all_set import FURTHER_TOOLS
 from taskmaster_mcp.tools.core_set import CORE_TOOLS
 from taskmaster_mcp.tools.toolbox import add_extra_set, make_form, publish_tool
-from taskmaster_mcp.toolsets import ALIASES, name_sets
 from taskmaster_mcp.view import TaskmasterView
 
 __all__ = ["build_server"]

@@ -30,15 +30,16 @@ __all__ = ["ACTIONS", "TaskmasterView", "open_view"]
 
 _FIELDS: Final = ("title", "description", "details", "testStrategy")
 
-_NAMES: Final = {
-    "in-progress": "start",
-    "done": "complete",
+_STEPS: Final = {
+    "start": "in-progress",
+    "complete": "done",
     "review": "review",
-    "blocked": "block",
-    "deferred": "defer",
-    "cancelled": "cancel",
-    "pending": "reopen",
+    "block": "blocked",
+    "defer": "deferred",
+    "cancel": "cancelled",
+    "reopen": "pending",
 }
+"""The names of the actions that change the status, each with the status that a task then has."""
 
 
 class TaskmasterView:
@@ -184,22 +185,17 @@ def _line(item: ProjectItem) -> Line:
     )
 
 
-def _step(status: str) -> Action:
-    return Action(
-        _NAMES[status],
-        "set_task_status",
-        task="id",
-        values={"status": status},
-        sources=[source for source in STATUSES if source != status],
-        status=status,
-    )
-
-
 ACTIONS: Final = BoardActions(
     path="task_master_project_root",
     create=Action("create", "add_task", fields=(*_FIELDS, "priority", "dependencies")),
     edit=Action("edit", "update_task", task="id", fields=(*_FIELDS, "priority")),
-    steps=(*map(_step, _NAMES), Action("remove", "remove_task", task="id", removes=True)),
+    steps=(
+        *(
+            Action(name, "set_task_status", task="id", values={"status": it}, sources={*STATUSES} - {it}, status=it)
+            for name, it in _STEPS.items()
+        ),
+        Action("remove", "remove_task", task="id", removes=True),
+    ),
     poll=Action("poll", "get_tasks", values={"limit": 1}),
     settings={"task_master_tools": "all"},
     one_line=("title", "dependencies"),

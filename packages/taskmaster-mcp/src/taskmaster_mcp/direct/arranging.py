@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from task_core.text import pluralize
-from taskmaster_mcp.core.checking import fix_dependencies
-from taskmaster_mcp.core.graph import add_dependency, drop_dependencies
+from taskmaster_mcp.core.graph import add_dependency, drop_dependencies, fix_dependencies
 from taskmaster_mcp.core.items import JsonObject, TagTasks
 from taskmaster_mcp.core.moving import Dropped, clear_subtasks, convert_to_task, move, remove_items
 from taskmaster_mcp.core.tags import check_new_name, make_tag, move_to_tag

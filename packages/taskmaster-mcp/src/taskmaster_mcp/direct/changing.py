@@ -24,7 +24,6 @@ __all__ = [
     "add_subtask_direct",
     "add_task_direct",
     "default_priority",
-    "edit_items",
     "find_task",
     "set_task_status_direct",
     "update_direct",
@@ -91,7 +90,7 @@ def update_task_direct(target: Target, *, changes: ItemEdit, ask: Ask, revision:
         return ask_about_items(target, ask, item_id=changes.id)
     with target.change() as tasks:
         check_revision(revision, [tasks.get(changes.id).fields])
-        [item] = edit_items(tasks, [changes], target.project.now)
+        [item] = _edit_items(tasks, [changes], target.project.now)
         shown = fit(render_whole(item, {}))
         message = f"Updated {item.id}." if tasks.is_changed else f"{item.id} was so already; nothing changed."
     return {"task": shown, "message": message, "telemetryData": ask.telemetry, "tag": target.tag}
@@ -109,7 +108,7 @@ def update_direct(
         return ask_about_items(target, ask, start=start)
     with target.change() as tasks:
         check_revision(revision, [task.fields for task in find_open(tasks, start)])
-        ids: list[JsonValue] = [item.id for item in edit_items(tasks, plan, target.project.now)]
+        ids: list[JsonValue] = [item.id for item in _edit_items(tasks, plan, target.project.now)]
     message = f"Updated {pluralize(len(ids), 'item')}."
     return {"updated": ids, "message": message, "telemetryData": ask.telemetry, "tag": target.tag}
 
@@ -155,7 +154,7 @@ def default_priority(project: Project) -> str:
     return found if isinstance(found, str) and found in PRIORITIES else "medium"
 
 
-def edit_items(tasks: TagTasks, changes: Sequence[ItemEdit], now: str) -> list[ProjectItem]:
+def _edit_items(tasks: TagTasks, changes: Sequence[ItemEdit], now: str) -> list[ProjectItem]:
     """Change items, and return them in order."""
     items = []
     for change in changes:

@@ -11,7 +11,7 @@ from task_core.store.claiming import Claimed
 from task_core.store.store import NEWEST
 from task_core.store.undo import ChangeNotFound, NotUndone
 from taskmaster_mcp.codec import MASTER, TagDocument
-from taskmaster_mcp.core.checking import find_issues
+from taskmaster_mcp.core.graph import find_issues
 from taskmaster_mcp.core.items import JsonObject, TagTasks
 from taskmaster_mcp.core.status import list_all_ready
 from taskmaster_mcp.core.tags import make_tag

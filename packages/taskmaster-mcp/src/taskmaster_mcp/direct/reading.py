@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from task_core.bounds import take_fitting
 from task_core.errors import echo
-from taskmaster_mcp.core.checking import count_checked, find_issues
+from taskmaster_mcp.core.graph import count_checked, find_issues
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped
 from taskmaster_mcp.core.status import choose_next, describe_next_step, find_blocked
@@ -90,18 +90,13 @@ def next_task_direct(target: Target) -> JsonObject:
     """Return the item to work on next, or what is in the way."""
     tasks = target.tasks()
     item = choose_next(tasks)
-    data: JsonObject = {
-        "nextTask": None,
-        "isSubtask": False,
-        "tag": target.tag,
-        "nextSteps": target.advise(describe_next_step(item)),
-    }
+    further: JsonObject = {"tag": target.tag, "nextSteps": target.advise(describe_next_step(item))}
     if item is None:
-        return {**data, "blocked": [*find_blocked(tasks)]}
+        return {"nextTask": None, "isSubtask": False, **further, "blocked": [*find_blocked(tasks)]}
     found = render_whole(item, target.project.scores(target.tag))
     if item.parent:
         found["parentId"] = item.parent.id
-    return {**data, "nextTask": found, "isSubtask": item.is_subtask}
+    return {"nextTask": found, "isSubtask": item.is_subtask, **further}
 
 
 @direct

@@ -21,8 +21,7 @@ from taskmaster_mcp.direct.operations import Operations
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import find_root, locate_tasks
-from taskmaster_mcp.settings import TaskmasterSettings
-from taskmaster_mcp.toolsets import name_sets
+from taskmaster_mcp.settings import TaskmasterSettings, name_sets
 
 __all__ = ["Cache", "DirectResult", "ProjectRegistry", "Target", "cached", "direct"]
 

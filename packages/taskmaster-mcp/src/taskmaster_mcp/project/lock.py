@@ -48,7 +48,11 @@ class ProjectLock(ProcessLock):
 
     @override
     def release(self) -> None:
-        self._unmark()
+        while self._marks:
+            foreign, made = self._marks.pop()
+            with suppress(OSError):
+                if os.path.samestat(foreign.lstat(), made):  # else somebody made it after taking over ours
+                    foreign.rmdir()
         super().release()
 
     @override
@@ -82,14 +86,6 @@ class ProjectLock(ProcessLock):
             with suppress(OSError):
                 (stale.rmdir if stale.is_dir() and not stale.is_symlink() else stale.unlink)()
         return False
-
-    def _unmark(self) -> None:
-        """Remove Task Master's lock, but not one that somebody else made after taking over ours."""
-        while self._marks:
-            foreign, made = self._marks.pop()
-            with suppress(OSError):
-                if os.path.samestat(foreign.lstat(), made):
-                    foreign.rmdir()
 
     @override
     def check_status(self, descriptor: int) -> os.stat_result:

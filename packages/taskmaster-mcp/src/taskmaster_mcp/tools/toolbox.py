@@ -23,8 +23,8 @@ from taskmaster_mcp.direct.extras import ProjectClaiming, ProjectHistory
 from taskmaster_mcp.direct.operations import Progress
 from taskmaster_mcp.direct.registry import DirectResult, ProjectRegistry, Target
 from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, SubtaskNotFound, TaskmasterError
+from taskmaster_mcp.settings import ALIASES, SETS, describe_set, name_sets
 from taskmaster_mcp.tools.arguments import Call, TagCall
-from taskmaster_mcp.toolsets import ALIASES, SETS, describe_set, name_sets
 
 __all__ = ["REASONS", "CodedError", "Tool", "ToolAnswer", "add_extra_set", "make_form", "publish_tool", "run_tool"]
 
