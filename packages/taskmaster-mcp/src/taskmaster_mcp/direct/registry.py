@@ -165,7 +165,8 @@ class Target:
 
     def tasks(self) -> TagTasks:
         """Return the tasks of the tag as they are now."""
-        return self.project.tasks(self.tag)
+        with self.project.read() as members:
+            return self.project.tag(members, self.tag)
 
     def change(self) -> AbstractContextManager[TagTasks]:
         """Open a transaction on the tag, which is saved at the end if it was changed."""

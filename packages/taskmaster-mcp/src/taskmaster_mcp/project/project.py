@@ -177,11 +177,6 @@ class Project:
         self.check_exists()
         return self.store.read()
 
-    def tasks(self, name: str) -> TagTasks:
-        """Return the tasks of a tag as they are now."""
-        with self.read() as members:
-            return self.tag(members, name)
-
     def tag(self, members: TagDocument, name: str) -> TagTasks:
         """Return the tasks of a tag, or raise ``TagNotFound``; ``master`` of a document without tags is empty."""
         if (member := members.members.get(name)) and is_tag(member.value):

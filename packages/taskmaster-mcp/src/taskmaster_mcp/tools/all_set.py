@@ -1,9 +1,8 @@
 """The tools that the set ``all`` adds: those that arrange items, and those for tags."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, WithJsonSchema
-from typing_extensions import override
 
 from taskmaster_mcp.direct import arranging, changing, reading, setup, tagging
 from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, TagCall
@@ -26,17 +25,14 @@ class _EditArguments(ItemFields):
         """The changes as the rules take them."""
         return changing.ItemEdit(self.item_id, self.fields, self.metadata, self.append)
 
+    changes = planned
+
 
 class _UpdateTaskCall(_EditArguments, HostCall):
     """Change fields of a task or subtask, but not its status."""
 
     prompt: Annotated[Details | None, Field(description="Or say what to change")] = None
     revision: Annotated[str | None, Field(description="From the answer")] = None
-
-    @property
-    @override
-    def values(self) -> dict[str, Any]:
-        return {"changes": self.planned, "ask": super().values["ask"], "revision": self.revision}
 
 
 class _UpdateCall(HostCall):
@@ -87,8 +83,6 @@ class _DependencyCall(TagCall):
 
 class _GenerateCall(TagCall):
     """Write a text file for each task."""
-
-    reports_progress = True
 
     output: Annotated[str | None, Field(description="Folder in the project")] = None
     ending: Annotated[Literal["txt", "md"] | None, Field(alias="format", description="Kind of file")] = None

@@ -1,11 +1,11 @@
 """Arguments that several tools share: the project, the caller's thinking, and plans."""
 
-from typing import Annotated, Any, ClassVar, Final
+from collections.abc import Iterable
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
-from typing_extensions import override
 
 from task_core.fields import Arguments, OneLine
 from taskmaster_mcp.core.plans import Ask, Planned
@@ -32,9 +32,6 @@ _IGNORED: Final = frozenset(
 
 _FIELDS: Final = ("title", "description", "details", "test_strategy", "priority", "status")
 
-_ELSEWHERE: Final = frozenset({"project_root", "file", "tag", "telemetry_data", "background"})
-"""Arguments that direct functions do not take as they are."""
-
 
 class Call(Arguments):
     """Arguments of every tool: the project."""
@@ -45,25 +42,19 @@ class Call(Arguments):
     # Hardly ever given, so that the schemas do not show it.
     file: SkipJsonSchema[str | None] = None
 
-    reports_progress: ClassVar[bool] = False
-
     @model_validator(mode="before")
     @classmethod
     def _without_ignored(cls, given: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in given.items() if name not in _IGNORED}
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """The arguments of the direct function by their names, those that name an item as its fields."""
-        own = {name: _read_value(value) for name, value in self if name not in _ELSEWHERE}
-        if isinstance(self, ItemFields):
-            own = {name: value for name, value in own.items() if name not in _FIELDS} | {"fields": self.fields}
-        return own
+    def values(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the arguments with these names as direct functions take them: items of plans as what is planned."""
+        return {name: _read_value(getattr(self, name)) for name in names}
 
     @property
     def is_background(self) -> bool:
         """True if the work goes on after the answer, unless that answer asks for a plan."""
-        return getattr(self, "background", False) and self.values.get("plan", self) is not None
+        return getattr(self, "background", False) and getattr(self, "plan", self) is not None
 
 
 class TagCall(Call):
@@ -78,12 +69,10 @@ class HostCall(TagCall):
     telemetry_data: SkipJsonSchema[TelemetryArgument] = None
 
     @property
-    @override
-    def values(self) -> dict[str, Any]:
-        own = super().values
+    def ask(self) -> Ask:
+        """The arguments besides the plan."""
         given = self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"telemetry_data"})
-        own["ask"] = Ask(given, own.pop("num", None), own.pop("prompt", None) or "", self.telemetry_data)
-        return own
+        return Ask(given, getattr(self, "num", None), getattr(self, "prompt", None) or "", self.telemetry_data)
 
 
 class ItemFields(Arguments):
@@ -129,5 +118,4 @@ class PlanSubtask(PlanItem):
 
 
 def _read_value(value: object) -> object:
-    """Return an argument as direct functions take it: items of plans as what is planned."""
-    return [*map(_read_value, value)] if isinstance(value, tuple) else getattr(value, "planned", value)
+    return [*map(_read_value, value)] if type(value) is tuple else getattr(value, "planned", value)

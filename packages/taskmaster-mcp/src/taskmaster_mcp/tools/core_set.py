@@ -4,7 +4,6 @@ from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from typing_extensions import override
 
 from task_core.fields import Arguments, check_well_formed, check_word
 from taskmaster_mcp.core.plans import Planned
@@ -28,8 +27,6 @@ from taskmaster_mcp.tools.kinds import (
 from taskmaster_mcp.tools.toolbox import Tool
 
 __all__ = ["CORE_TOOLS"]
-
-_NAMES: Final = ("project_name", "project_description", "project_version", "author_name")
 
 _FILTER: Final = (*STATUSES, "completed", "all")
 
@@ -121,10 +118,9 @@ class _InitializeProjectCall(Call):
     store_tasks_in_git: Annotated[bool, Field(description="false: a line in .gitignore")] = True
 
     @property
-    @override
-    def values(self) -> dict[str, Any]:
-        names = self.model_dump(by_alias=True, include={*_NAMES}, exclude_none=True)
-        return {"names": names, "store_tasks_in_git": self.store_tasks_in_git}
+    def names(self) -> dict[str, str]:
+        """What is known of the project, by the names that the document has."""
+        return self.model_dump(by_alias=True, exclude={"project_root", "file", "store_tasks_in_git"}, exclude_none=True)
 
 
 class _AddSubtaskCall(ItemFields, TagCall):

@@ -1,6 +1,7 @@
 """The shape of every answer and error, and the tools that a server offers (TM-4, TM-8, TM-9, TM-12, AG-1)."""
 
 from collections.abc import Callable, Collection, Container
+from inspect import signature
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -125,13 +126,12 @@ def publish_tool(server: TaskServer, registry: ProjectRegistry, tool: Tool) -> N
 
 def run_tool(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectResult:
     """Return the result of a call, or at once how to ask for it (TM-78)."""
-    given: dict[str, Any] = arguments.values
+    target, names = _find(registry, arguments), [*signature(tool.direct).parameters][1:]
+    given: dict[str, Any] = arguments.values(name for name in names if name != "progress")
 
     def work(progress: Progress) -> DirectResult:
-        reporting = {"progress": progress} if arguments.reports_progress else {}
-        return tool.direct(target, **given, **reporting)
+        return tool.direct(target, **given, **({"progress": progress} if "progress" in names else {}))
 
-    target = _find(registry, arguments)
     if not arguments.is_background:
         return work(report_progress)
     _ = target.project, target.tag  # those of now, whatever becomes the current tag meanwhile
