@@ -85,7 +85,11 @@ def express_dependency(
     """Return how the document stores that ``item`` depends on ``target``, or raise ``AmbiguousDependency`` (TM-35)."""
     found = (tasks.index() if index is None else index).get(target)
     if found and found.number is None:
-        return _express_text(item, found)
+        own = read_text(found.fields.get("id"))
+        stored = own if not found.parent or found.parent == item.parent else found.id
+        if item.resolve(stored) != found.id:
+            raise AmbiguousDependency(item.id, found.id, item.resolve(stored))
+        return stored
     parent, _, own = target.rpartition(".") if "." in target else (target, "", "")
     if not item.parent:
         return target if own else tasks.stored_id(int(parent))
@@ -94,15 +98,6 @@ def express_dependency(
     if sibling := next((found.id for found in item.parent.subtasks if str(found.number) == target), ""):
         raise AmbiguousDependency(item.id, target, sibling)
     return target
-
-
-def _express_text(item: ProjectItem, target: ProjectItem) -> str:
-    """Return how the document stores a dependency on an item whose id is not a number."""
-    own = read_text(target.fields.get("id"))
-    stored = own if not target.parent or target.parent == item.parent else target.id
-    if item.resolve(stored) != target.id:
-        raise AmbiguousDependency(item.id, target.id, item.resolve(stored))
-    return stored
 
 
 def add_dependency(

@@ -141,13 +141,13 @@ def find_above(folder: Path, home: Path, *, crosses_borders: bool = False) -> Pa
     Unless it ``crosses_borders``, the search ends at the root of a repository or package. Neither the home folder nor
     ``/`` is ever a project.
     """
-    for place in (folder, *folder.parents):
-        if place in (home, Path(place.anchor)):
-            break
+    place = folder
+    while place not in (home, Path(place.anchor)):
         if os.path.isdir(place / FOLDER):  # noqa: PTH112 - it never raises
             return place
         if not crosses_borders and any(os.path.exists(place / name) for name in BORDERS):  # noqa: PTH110 - nor does this
             break
+        place = place.parent
     return None
 
 
