@@ -11,7 +11,6 @@ from task_core.errors import TaskError, TaskNotFound, echo, quote_names
 __all__ = [
     "CORE",
     "INPUT",
-    "MISSING",
     "RULES",
     "UNEXPECTED",
     "AmbiguousDependency",
@@ -28,7 +27,6 @@ __all__ = [
 ]
 
 INPUT: Final = "INPUT_VALIDATION_ERROR"
-MISSING: Final = "FILE_NOT_FOUND_ERROR"
 CORE: Final = "CORE_FUNCTION_ERROR"
 UNEXPECTED: Final = "UNEXPECTED_ERROR"
 
@@ -125,7 +123,7 @@ class OutsideProject(BadValue):
 class FileMissing(TaskmasterError):
     """A file or folder that the call needs does not exist."""
 
-    kind = MISSING
+    kind = "FILE_NOT_FOUND_ERROR"
 
 
 class SubtaskNotFound(TaskNotFound):

@@ -85,7 +85,10 @@ def _move_item(tasks: TagTasks, item: ProjectItem, task: ProjectItem | None, num
     if task and item.subtasks:
         raise Refused("HAS_SUBTASKS", id=item.id, count=len(item.subtasks))
     before = build_graph(tasks)
-    references = {found: [_read_reference(found, it) for it in found.dependencies] for found in tasks.items}
+    references = {
+        found: [(it, (target := found.resolve(it)), _touches(found, target)) for it in found.dependencies]
+        for found in tasks.items
+    }
     old = {item.id: "", **{subtask.id: f".{subtask.own_id}" for subtask in item.subtasks}}
     if task is None and item.parent is None:
         _renumber(tasks, item, number)
@@ -184,31 +187,21 @@ def _update_references(
         old = references.get(item, [])
         new: list[JsonValue] = []
         for stored, target, was_within in old:
-            wanted = renamed(target)
+            wanted, said = renamed(target), stored
+            can_stay = was_within or not _touches(item, wanted)
             try:
-                is_same = item.resolve(stored) == wanted and (item != moved or not REFERENCE.fullmatch(wanted))
-                said = stored if is_same else _express(tasks, item, wanted, stored)
+                if item.resolve(stored) != wanted or (item == moved and REFERENCE.fullmatch(wanted)):
+                    said = express_dependency(tasks, item, wanted)
             except AmbiguousDependency:
-                dropped.append({"id": item.id, "dependsOn": wanted})
-                continue
-            if _touches(item, wanted) and not was_within:
-                dropped.append({"id": item.id, "dependsOn": wanted})
+                can_stay = False
+            if can_stay:
+                new.append(str(said) if isinstance(stored, str) and item.parent is None else said)
             else:
-                new.append(said)
+                dropped.append({"id": item.id, "dependsOn": wanted})
         if new != [stored for stored, *_ in old]:
             item.fields["dependencies"] = new
             tasks.touch(item)
     return dropped
-
-
-def _express(tasks: TagTasks, item: ProjectItem, target: str, stored: JsonValue) -> JsonValue:
-    said = express_dependency(tasks, item, target)
-    return str(said) if isinstance(stored, str) and item.parent is None else said
-
-
-def _read_reference(item: ProjectItem, stored: JsonValue) -> _Reference:
-    target = item.resolve(stored)
-    return stored, target, _touches(item, target)
 
 
 def _touches(item: ProjectItem, target: str) -> bool:

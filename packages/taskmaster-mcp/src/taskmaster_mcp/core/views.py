@@ -8,10 +8,7 @@ from pydantic import JsonValue
 
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 
-__all__ = ["Scores", "count_statuses", "render_short", "render_whole"]
-
-Scores = Mapping[str, JsonValue]
-"""The complexity of tasks by their ids, from the report."""
+__all__ = ["count_statuses", "render_short", "render_whole"]
 
 _COUNTED: Final = {
     "completed": "done",
@@ -25,8 +22,8 @@ _COUNTED: Final = {
 """The names of the counts, each with its status."""
 
 
-def render_short(item: ProjectItem, scores: Scores, *, with_subtasks: bool = False) -> JsonObject:
-    """Return a task for a list: no details, no test strategy."""
+def render_short(item: ProjectItem, scores: Mapping[str, JsonValue], *, with_subtasks: bool = False) -> JsonObject:
+    """Return a task for a list: no details, no test strategy; ``scores`` are the complexities of tasks by their ids."""
     found: JsonObject = {
         "id": item.id,
         "title": item.title,
@@ -46,7 +43,7 @@ def render_short(item: ProjectItem, scores: Scores, *, with_subtasks: bool = Fal
     return found
 
 
-def render_whole(item: ProjectItem, scores: Scores, status: str | None = None) -> JsonObject:
+def render_whole(item: ProjectItem, scores: Mapping[str, JsonValue], status: str | None = None) -> JsonObject:
     """Return an item as it is stored, with whole ids; only its subtasks with ``status`` if one is given (TM-39)."""
     found: JsonObject = {**item.fields, "id": item.id, "dependencies": [*item.targets]}
     if item.parent:

@@ -17,7 +17,6 @@ from taskmaster_mcp.tools.kinds import (
     Status,
     TelemetryArgument,
     TestStrategy,
-    take_first,
 )
 
 __all__ = ["Call", "HostCall", "ItemFields", "PlanItem", "PlanSubtask", "PlanTask", "TagCall"]
@@ -33,12 +32,16 @@ _IGNORED: Final = frozenset(
 _FIELDS: Final = ("title", "description", "details", "test_strategy", "priority", "status")
 
 
+def _take_first(value: object) -> object:
+    return value[0] if isinstance(value, list | tuple) and value else value
+
+
 class Call(Arguments):
     """Arguments of every tool: the project."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False)
 
-    project_root: Annotated[str | None, BeforeValidator(take_first), Field(description="Folder")] = None
+    project_root: Annotated[str | None, BeforeValidator(_take_first), Field(description="Folder")] = None
     # Hardly ever given, so that the schemas do not show it.
     file: SkipJsonSchema[str | None] = None
 

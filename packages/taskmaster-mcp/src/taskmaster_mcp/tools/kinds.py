@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BeforeValidator, Field, JsonValue, PlainSerializer, PlainValidator, WithJsonSchema
 
-from task_core.fields import AsInteger, check_well_formed, decode_object, invalid_value, one_of, text
+from task_core.fields import AsInteger, at_most, check_well_formed, decode_object, invalid_value, one_of, text
 from taskmaster_mcp.core.items import PRIORITIES
 from taskmaster_mcp.core.stored_words import STATUSES
 
@@ -26,7 +26,6 @@ __all__ = [
     "TelemetryArgument",
     "TestStrategy",
     "drop_default",
-    "take_first",
 ]
 
 ItemT = TypeVar("ItemT")
@@ -86,11 +85,6 @@ def _decode_list(value: object) -> object:
     return tuple(found) if isinstance(found, list) else found
 
 
-def take_first(value: object) -> object:
-    """Return the first of a list; anything else as it is."""
-    return value[0] if isinstance(value, list | tuple) and value else value
-
-
 def _free(value: object, *, maximum: int = _MAX_FREE) -> dict[str, JsonValue]:
     found = decode_object(value)
     if not isinstance(found, dict):
@@ -122,10 +116,6 @@ def _sum(values: Sequence[JsonValue]) -> JsonValue:
     return distinct[0] if len(distinct) == 1 else distinct
 
 
-def _limited(maximum: int) -> PlainValidator:
-    return PlainValidator(lambda value: text(value, maximum=maximum))
-
-
 def drop_default(schema: dict[str, Any]) -> None:
     """Leave out of a schema that an argument is empty or off unless it is given."""
     del schema["default"]
@@ -151,11 +141,11 @@ Dependencies = Annotated[
 ]
 """Ids by comma, or as a list, or none unless they are given."""
 
-Description = Annotated[str, _limited(10_000), _TEXT]
+Description = Annotated[str, at_most(10_000)[0], _TEXT]
 
-Details = Annotated[str, _limited(100_000), _TEXT]
+Details = Annotated[str, at_most(100_000)[0], _TEXT]
 
-TestStrategy = Annotated[str, _limited(20_000), _TEXT]
+TestStrategy = Annotated[str, at_most(20_000)[0], _TEXT]
 
 Status = Annotated[str, *one_of(STATUSES)]
 
