@@ -40,7 +40,6 @@ _MESSAGES: Final = {
     "unknown-priority": "{id} has the priority '{word}'. Known: {priorities}.",
 }
 
-
 _REPAIRABLE: Final = frozenset({"self", "missing", "circular", "duplicate", "contained"})
 """The types that a repair removes; whether anything else is wrong, only a person knows."""
 

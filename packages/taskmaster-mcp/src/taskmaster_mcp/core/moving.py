@@ -24,7 +24,6 @@ __all__ = [
 Dropped = list[dict[str, str]]
 """Dependencies that were removed, each with ``id`` and ``dependsOn``."""
 
-
 _Reference = tuple[JsonValue, str, bool]
 """A dependency before a move: as it is stored, its target, and true if one of the two contains the other."""
 

@@ -26,7 +26,6 @@ _MAX_KNOWN: Final = 100
 _MAX_UNENDED: Final = 100
 """Operations that may run or wait at a time."""
 
-
 _AT_A_TIME: Final = 4
 """Operations that run beside each other; the store lets one of a project change it at a time."""
 

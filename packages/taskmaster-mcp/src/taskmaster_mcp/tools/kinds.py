@@ -160,6 +160,5 @@ PlanOf = Annotated[tuple[Annotated[ItemT, BeforeValidator(decode_object)], ...],
 JsonObjectArgument = Annotated[dict[str, JsonValue], BeforeValidator(_free), WithJsonSchema({"type": "object"})]
 """An object of any members, 32 levels deep."""
 
-
 TelemetryArgument = Annotated[dict[str, JsonValue] | None, BeforeValidator(_telemetry)]
 """The cost of thinking as callers report it: objects of at most 4 KB, as one."""
