@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
@@ -102,10 +103,9 @@ class TaskmasterSettings(StoreServerSettings):
     @property
     @override
     def has_own_list(self) -> bool:
-        try:
+        with suppress(TaskError, OSError):  # there is no project here, or it may not be read
             return self.task_master_project_root is None and self.document_path.exists()
-        except (TaskError, OSError):  # there is no project here, or it may not be read
-            return False
+        return False
 
     @property
     @override
@@ -114,11 +114,10 @@ class TaskmasterSettings(StoreServerSettings):
         return locate_tasks(find_root(self.task_master_project_root, self.taskmaster_roots))
 
     def _has_project(self) -> bool:
-        try:
+        with suppress(TaskError, OSError):
             root = find_root(self.task_master_project_root, None)  # one that is not allowed need not be made
             return (root / FOLDER).is_dir() or locate_tasks(root).is_file()
-        except (TaskError, OSError):
-            return False
+        return False
 
 
 def _choose_tools(setting: str) -> frozenset[str]:

@@ -70,8 +70,7 @@ def remove_task_files(files: ProjectFiles, folder: Path, tag: str, is_gone: Call
     for path in folder.iterdir():
         with suppress(OSError, TaskError):
             task_id = _read_id(files.read(path)) if _is_file_name(path.name, tag) else ""
-            names = [_name_file(task_id, tag, ending) for ending in ("txt", "md")]
-            if task_id and path.name in names and is_gone(task_id):
+            if task_id and path.name == _name_file(task_id, tag, path.suffix[1:]) and is_gone(task_id):
                 path.unlink()
                 removed += 1
     return removed
