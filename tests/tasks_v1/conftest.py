@@ -14,9 +14,10 @@ from pydantic import JsonValue
 from task_core.models import Clock
 from task_core.server.app import TaskServer
 from task_core.store import Engine, Store, open_store
+from task_core.store.database import MemoryDatabase
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.codec import CODEC
-from tasks_v1_mcp.models import StoredTask
+from tasks_v1_mcp.models import KIND, StoredTask
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
@@ -129,6 +130,13 @@ def opened(folder: Path, engine: Engine, clock: Clock = lambda: START) -> Store[
 def service_over(store: Store[StoredTask]) -> TaskService:
     """Return the service that a server would have over ``store``."""
     return TaskService(store, Random(7))
+
+
+def service_at(moment: datetime, *tasks: StoredTask) -> TaskService:
+    """Return a service whose clock stands still, over a list in memory with these tasks."""
+    store = Store(MemoryDatabase(), KIND, clock=lambda: moment)
+    put(store, tasks)
+    return service_over(store)
 
 
 def put(store: Store[StoredTask], tasks: Iterable[StoredTask]) -> None:

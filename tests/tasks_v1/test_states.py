@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from task_core.errors import InvalidTransition
-from tasks_v1_mcp.models import V1Status
-from tasks_v1_mcp.service import apply_status
-from tests.tasks_v1.conftest import START, make_task
+from tasks_v1_mcp.arguments import MoveTaskArguments
+from tasks_v1_mcp.models import StoredTask, V1Status
+from tests.tasks_v1.conftest import START, make_task, service_at
 
 LATER = START + timedelta(hours=1)
 STAY, GO, NO = "stay", "go", "no"
@@ -27,6 +27,10 @@ def pairs(*verdicts: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("old", "new"), chosen, ids=[f"{old.value}-{new.value}" for old, new in chosen])
 
 
+def move(task: StoredTask, status: V1Status) -> StoredTask:
+    return service_at(LATER, task).update_task_status(MoveTaskArguments(id=task.id, status=status))
+
+
 def test_the_table_has_all_sixteen_pairs() -> None:
     assert len(PAIRS) == len(V1Status) ** 2 == 16
 
@@ -34,7 +38,7 @@ def test_the_table_has_all_sixteen_pairs() -> None:
 @pytest.mark.requirement("V1-3", "V1-6")
 @pairs(GO)
 def test_an_allowed_transition_moves_the_task_and_its_updated_at(old: V1Status, new: V1Status) -> None:
-    task = apply_status(make_task(1, status=old), new, LATER)
+    task = move(make_task(1, status=old), new)
     assert (task.status, task.updated_at) == (new, LATER)
 
 
@@ -42,7 +46,7 @@ def test_an_allowed_transition_moves_the_task_and_its_updated_at(old: V1Status, 
 @pairs(STAY)
 def test_the_same_status_again_changes_nothing(old: V1Status, new: V1Status) -> None:
     task = make_task(1, status=old)
-    assert apply_status(task, new, LATER) is task
+    assert move(task, new) == task
 
 
 @pytest.mark.requirement("V1-3")
@@ -50,7 +54,7 @@ def test_the_same_status_again_changes_nothing(old: V1Status, new: V1Status) -> 
 def test_any_other_transition_is_refused_with_the_allowed_ones(old: V1Status, new: V1Status) -> None:
     allowed = [status for status, verdict in TABLE[old.value].items() if verdict == GO]
     with pytest.raises(InvalidTransition) as caught:
-        apply_status(make_task(1, status=old), new, LATER)
+        move(make_task(1, status=old), new)
     assert caught.value.details == {"from": old.value, "to": new.value, "allowed": allowed}
     assert all(status in caught.value.message for status in allowed)
 
@@ -58,4 +62,4 @@ def test_any_other_transition_is_refused_with_the_allowed_ones(old: V1Status, ne
 @pytest.mark.requirement("V1-3", "ERR-1")
 def test_the_error_for_a_canceled_task_advises_to_create_a_new_one() -> None:
     with pytest.raises(InvalidTransition, match="'canceled' is final; create a new task"):
-        apply_status(make_task(1, status="canceled"), V1Status.PENDING, LATER)
+        move(make_task(1, status="canceled"), V1Status.PENDING)

@@ -1,6 +1,6 @@
 """The operations on the tasks and the rules of a change, on plain values, without the protocol or files."""
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -11,12 +11,12 @@ from pydantic import BaseModel, Field
 from task_core.bounds import shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, InvalidTransition
 from task_core.models import microseconds
-from task_core.store import Store
+from task_core.store import Store, Transaction
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, MoveTaskArguments, UpdateTaskArguments
-from tasks_v1_mcp.models import TRANSITIONS, StoredTask, TaskItem, V1Status
+from tasks_v1_mcp.models import TRANSITIONS, StoredTask, TaskItem
 from tasks_v1_mcp.query import encode_cursor, make_selection
 
-__all__ = ["TaskPage", "TaskService", "apply_status", "apply_update", "create_record", "new_id"]
+__all__ = ["TaskPage", "TaskService", "new_id"]
 
 
 class TaskPage(BaseModel):
@@ -36,9 +36,11 @@ class TaskService:
 
     def create_task(self, arguments: CreateTaskArguments) -> StoredTask:
         """Add a task under a new id and return it (V1-1)."""
+        given = {name: value for name, value in arguments.given.items() if value is not None}
         with self._store.transaction() as tasks:
             now = tasks.next_moment()
-            task = create_record(new_id(now, tasks, self._rng), arguments, now)
+            values = {"id": new_id(now, tasks, self._rng), "created_at": now, "updated_at": now, **given}
+            task = StoredTask.model_validate(values)
             tasks.add(task)
         return task
 
@@ -63,9 +65,15 @@ class TaskService:
 
         Raises:
             TaskNotFound: no task has the id.
-            InvalidTransition: the task cannot go there.
+            InvalidTransition: the table of states does not allow it.
         """
-        return self._change(arguments.id, lambda task, now: apply_status(task, arguments.status, now))
+        with self._store.transaction() as tasks:
+            task, status = tasks.get(arguments.id), arguments.status
+            allowed = TRANSITIONS[task.status]
+            if status is not task.status and status not in allowed:
+                advice = "" if allowed else f"'{task.status.value}' is final; create a new task to take it up again."
+                raise InvalidTransition(task.status.value, status.value, [other.value for other in allowed], advice)
+            return _change(tasks, task, {"status": status})
 
     def get_task(self, task_id: str) -> StoredTask:
         """Return the task with this id (V1-4).
@@ -77,21 +85,20 @@ class TaskService:
             return stored.get(task_id)
 
     def update_task(self, arguments: UpdateTaskArguments) -> StoredTask:
-        """Change fields of a task, all or nothing, and return it (V1-5).
+        """Change fields of a task, all or nothing, and return it; null resets a field to its default (V1-5).
 
         Raises:
             TaskNotFound: no task has the id.
             InvalidArguments: nothing to change is given.
         """
-        return self._change(arguments.id, lambda task, now: apply_update(task, arguments, now))
-
-    def _change(self, task_id: str, change: Callable[[StoredTask, datetime], StoredTask]) -> StoredTask:
+        given = {name: value for name, value in arguments.given.items() if name != "id"}
+        defaults = {name: field.default for name, field in StoredTask.model_fields.items()}
         with self._store.transaction() as tasks:
-            old = tasks.get(task_id)
-            task = change(old, tasks.next_moment())
-            if task is not old:
-                tasks.replace(task)
-        return task
+            task = tasks.get(arguments.id)
+            if not given:
+                raise InvalidArguments([("arguments", "name at least one field to change beside id")])
+            values = {name: defaults[name] if value is None else value for name, value in given.items()}
+            return _change(tasks, task, values)
 
 
 _PREFIX: Final = "task_"
@@ -106,14 +113,10 @@ _LENGTH: Final = 12
 def new_id(now: datetime, taken: Container[str], rng: Random) -> str:
     """Return an id that is not ``taken`` and above those of earlier moments; the caller holds the lock."""
     number = microseconds(now) << 8 | rng.getrandbits(8)
-    while (found := _encode(number)) in taken:
+    shifts = range(5 * (_LENGTH - 1), -1, -5)
+    while (found := _PREFIX + "".join(_CROCKFORD[number >> shift & 31] for shift in shifts)) in taken:
         number += 1
     return found
-
-
-def _encode(number: int) -> str:
-    shifts = range(5 * (_LENGTH - 1), -1, -5)
-    return _PREFIX + "".join(_CROCKFORD[number >> shift & 31] for shift in shifts)
 
 
 _STEP: Final = timedelta(microseconds=1)
@@ -123,42 +126,11 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 """The last moment of the calendar; a task that has it keeps it."""
 
 
-def create_record(task_id: str, arguments: CreateTaskArguments, now: datetime) -> StoredTask:
-    """Return the new task; ``now`` is in UTC."""
-    given = {name: value for name, value in arguments.given.items() if value is not None}
-    return StoredTask.model_validate({"id": task_id, "created_at": now, "updated_at": now, **given})
-
-
-def apply_status(task: StoredTask, status: V1Status, now: datetime) -> StoredTask:
-    """Return ``task`` with ``status``, or ``task`` itself if it has that status already; ``now`` is in UTC.
-
-    Raises:
-        InvalidTransition: the table of states does not allow it.
-    """
-    allowed = TRANSITIONS[task.status]
-    if status is not task.status and status not in allowed:
-        advice = "" if allowed else f"'{task.status.value}' is final; create a new task to take it up again."
-        raise InvalidTransition(task.status.value, status.value, [other.value for other in allowed], advice)
-    return _apply_values(task, {"status": status}, now)
-
-
-def apply_update(task: StoredTask, arguments: UpdateTaskArguments, now: datetime) -> StoredTask:
-    """Return ``task`` with what was given, or ``task`` itself if that changes nothing; ``now`` is in UTC.
-
-    Null resets a field to its default.
-
-    Raises:
-        InvalidArguments: nothing to change is given.
-    """
-    given = {name: value for name, value in arguments.given.items() if name != "id"}
-    if not given:
-        raise InvalidArguments([("arguments", "name at least one field to change beside id")])
-    defaults = {name: field.default for name, field in StoredTask.model_fields.items()}
-    return _apply_values(task, {name: defaults[name] if value is None else value for name, value in given.items()}, now)
-
-
-def _apply_values(task: StoredTask, values: dict[str, object], now: datetime) -> StoredTask:
+def _change(tasks: Transaction[StoredTask], task: StoredTask, values: dict[str, object]) -> StoredTask:
+    """Give ``task`` the ``values``, unless it has them already, and return it (V1-6)."""
     if all(getattr(task, name) == value for name, value in values.items()):
         return task
     later = task.updated_at + min(_STEP, _LAST - task.updated_at)
-    return task.changed(**values, updated_at=max(now, later))
+    changed = task.changed(**values, updated_at=max(tasks.next_moment(), later))
+    tasks.replace(changed)
+    return changed
