@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, get_args
 
@@ -43,11 +42,8 @@ class HeartbeatMover:
 
     def __init__(self, service: HeartbeatService, path: Path | None) -> None:
         self.path = path
+        self.transaction = service.transaction
         self._service = service
-
-    def transaction(self) -> AbstractContextManager[Transaction[HeartbeatTask]]:
-        """Open a transaction of the list."""
-        return self._service.transaction()
 
     def imported(self, work: Transaction[HeartbeatTask]) -> dict[str, Imported]:
         """Return the tasks with an origin, by that, archived ones too."""

@@ -2,16 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from hierarchy_mcp.creation import choose_id
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
 from hierarchy_mcp.summary import walk
-from hierarchy_mcp.tree import active_leaves, settle
+from hierarchy_mcp.tree import active_leaves, choose_id, settle
 from task_core.fields import MAX_LINE, MAX_TEXT
 from task_core.moving import ORIGIN, Arrival, Home, Imported
 from task_core.store import ROOTS, Selection, Store, Transaction
@@ -43,12 +41,9 @@ class HierarchyMover:
 
     def __init__(self, store: Store[HierarchyTask], path: Path | None, rng: Random) -> None:
         self.path = path
+        self.transaction = store.transaction
         self._store = store
         self._rng = rng
-
-    def transaction(self) -> AbstractContextManager[Transaction[HierarchyTask]]:
-        """Open a transaction of the store."""
-        return self._store.transaction()
 
     def imported(self, work: Transaction[HierarchyTask]) -> dict[str, Imported]:
         """Return the tasks with an origin, by that."""

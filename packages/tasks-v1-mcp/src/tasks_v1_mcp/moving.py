@@ -1,7 +1,6 @@
 """A person's tasks, as ``import --from`` and ``export --to`` need them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -45,12 +44,9 @@ class TasksMover:
 
     def __init__(self, store: Store[StoredTask], path: Path | None, rng: Random) -> None:
         self.path = path
+        self.transaction = store.transaction
         self._store = store
         self._rng = rng
-
-    def transaction(self) -> AbstractContextManager[Transaction[StoredTask]]:
-        """Open a transaction of the store."""
-        return self._store.transaction()
 
     def imported(self, work: Transaction[StoredTask]) -> dict[str, Imported]:
         """Return the tasks with a source, by that."""
