@@ -1,10 +1,8 @@
 """The settings of this server, read once from the environment (source: requirement 4)."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import override
 
 from task_core.cli.settings import FilePath, StoreServerSettings
 
@@ -31,9 +29,3 @@ class HierarchySettings(StoreServerSettings):
             description="free: root tasks are independent; strict: root tasks must be done in order too.",
         ),
     ] = "free"
-
-    @property
-    @override
-    def document_path(self) -> Path | None:
-        """The path of the JSON document if TASK_STORE is not set; None: in memory."""
-        return self.file_path

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from platformdirs import user_data_path
 from pydantic import Field
-from typing_extensions import override
 
 from task_core.cli.settings import AbsolutePath, StoreServerSettings
 
@@ -31,9 +30,3 @@ class TasksSettings(StoreServerSettings):
             description="Absolute path of the document; the server creates its folder.",
         ),
     ]
-
-    @property
-    @override
-    def document_path(self) -> Path:
-        """The path of the JSON document if TASK_STORE is not set."""
-        return self.tasks_file_path

@@ -146,7 +146,8 @@ class StoreSettings(BaseSettings):
     @property
     def document_path(self) -> Path | None:
         """The path of the JSON document if TASK_STORE is not set; None: in memory."""
-        return None
+        path: Path | None = getattr(self, self.store_variable)
+        return path
 
     @property
     def address(self) -> Address:
