@@ -26,7 +26,6 @@ from task_core.fields import (
 __all__ = [
     "CompleteTask",
     "CreateTask",
-    "DeleteTask",
     "GetTask",
     "ListTasks",
     "NewTask",
@@ -118,7 +117,7 @@ class CreateTask(NewTask):
 
 
 class GetTask(Arguments):
-    """Arguments of ``getTask``."""
+    """Arguments of ``getTask`` and ``deleteTask``."""
 
     id: Annotated[OneLine, Field(description="Id")]
 
@@ -138,10 +137,9 @@ class ListTasks(Arguments):
     after: Annotated[_MaybeId | None, Field(description="Continue after this id")] = None
 
 
-class UpdateTask(Arguments):
+class UpdateTask(GetTask):
     """Arguments of ``updateTask``."""
 
-    id: Annotated[OneLine, Field(description="Id")]
     parent_id: Annotated[
         _MaybeId | None, Clearable, Field(alias="parentId", description="New parent; null makes it a root")
     ] = None
@@ -176,16 +174,9 @@ class UpdateTask(Arguments):
         return not self.keeps_parent or self.insert_index is not None
 
 
-class DeleteTask(Arguments):
-    """Arguments of ``deleteTask``."""
-
-    id: Annotated[OneLine, Field(description="Id")]
-
-
-class StartTask(Arguments):
+class StartTask(GetTask):
     """Arguments of ``startTask``."""
 
-    id: Annotated[OneLine, Field(description="Id")]
     table: Annotated[bool | None, Field(description="Show all tasks")] = None
 
 

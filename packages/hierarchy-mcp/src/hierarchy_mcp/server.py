@@ -5,16 +5,16 @@ from importlib.metadata import version
 from random import Random, SystemRandom
 from typing import Final
 
-from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
+from hierarchy_mcp.arguments import CompleteTask, CreateTask, GetTask, ListTasks, StartTask, UpdateTask
 from hierarchy_mcp.codec import open_trees
 from hierarchy_mcp.models import HierarchyTask
 from hierarchy_mcp.prompts import PROMPTS
-from hierarchy_mcp.rendering import render_alone
+from hierarchy_mcp.rendering import render_alone, short_trees
 from hierarchy_mcp.results import DeletedTask, ListedTasks, StartedTask, TaskStep, TreeAnswer
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.tree import settle_undone
-from hierarchy_mcp.view import HierarchyView, short_trees
+from hierarchy_mcp.view import HierarchyView
 from task_core.models import Clock, utc_now
 from task_core.moving import Mover
 from task_core.server.app import TaskServer
@@ -115,7 +115,7 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
         return service.update_task(arguments)
 
     @server.tool(title="Delete task", destructive=True)
-    def deleteTask(arguments: DeleteTask) -> DeletedTask:
+    def deleteTask(arguments: GetTask) -> DeletedTask:
         """Delete a task with all its subtasks."""
         return service.delete_task(arguments.id)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from random import Random
 
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, ListTasks, StartTask, UpdateTask
-from hierarchy_mcp.creation import add_tree, check_levels, count_levels
 from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
 from hierarchy_mcp.messages import (
     completed_message,
@@ -30,7 +29,10 @@ from hierarchy_mcp.results import (
 from hierarchy_mcp.summary import summarize_progress, table
 from hierarchy_mcp.tree import (
     active_leaves,
+    add_tree,
+    check_levels,
     claimed_tasks,
+    count_levels,
     find_blocking,
     find_path,
     find_rivals,
@@ -100,7 +102,8 @@ class HierarchyService:
             listed = tasks.children(parent, after=after, limit=arguments.limit)
             page = take_fitting([fit(render_alone(task)) for task in listed])
             rest = tasks.count_children(parent, after=after) - len(page)
-            return ListedTasks(tasks=[*add_levels(tasks, page, arguments.depth)], left_out=rest)
+            add_levels(tasks, page, arguments.depth)
+            return ListedTasks(tasks=[*page], left_out=rest)
 
     def update_task(self, arguments: UpdateTask) -> TreeAnswer:
         """Change fields of a task, move it, or set it and all below it back to todo (HI-3).

@@ -12,7 +12,7 @@ from task_core.bounds import size_of
 from task_core.store import ROOTS, Collection, Selection
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["status_counts", "summarize_progress", "table", "walk"]
+__all__ = ["summarize_progress", "table", "walk"]
 
 _HEAD: Final = (
     "| Task Name | Parent Task | Status | Status Changed | Subtasks | Progress |",
@@ -41,11 +41,6 @@ _MARKUP: Final = re.compile(r"[\\`*_~\[\]<>|!&@]|:(?=//)|(?<=www)\.", re.IGNOREC
 """Characters that could end a cell, or turn a name into emphasis, code, an image, a link or HTML."""
 
 
-def status_counts(tasks: Collection[HierarchyTask]) -> dict[HierarchyStatus, int]:
-    """Return how many tasks there are in each status, parents too."""
-    return {status: tasks.count(Selection(states=(status.value,))) for status in HierarchyStatus}
-
-
 def summarize_progress(
     tasks: Collection[HierarchyTask],
     completed: Sequence[HierarchyTask],
@@ -59,7 +54,7 @@ def summarize_progress(
     ``completed`` and ``following`` are the paths to the leaf that was completed and to the next one, if there is one;
     ``changed`` has the ids of the tasks that the call gave another status, the nearest first.
     """
-    found = status_counts(tasks)
+    found = {status: tasks.count(Selection(states=(status.value,))) for status in HierarchyStatus}
     total = sum(found.values())
     leaf = following or completed
     return ProgressSummary(

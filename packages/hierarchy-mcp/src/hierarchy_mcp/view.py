@@ -1,7 +1,7 @@
 """The tasks as people see them: trees in the order of work, and what people can do to them."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -9,18 +9,15 @@ from typing_extensions import override
 
 from hierarchy_mcp.codec import open_trees
 from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask
-from hierarchy_mcp.rendering import count_below, render_tree
+from hierarchy_mcp.rendering import render_tree
 from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.tree import active_leaves, find_path
-from task_core.bounds import MAX_PAGE, size_of, take_fitting
-from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
 from task_core.store import ROOTS, Collection
 from task_core.store.view import StoreView
-from task_core.text import shorten
 from task_core.view import Action, BoardActions, Line, Section, View
 from task_core.warning_list import WarningList
 
-__all__ = ["ACTIONS", "HierarchyView", "open_view", "short_trees"]
+__all__ = ["ACTIONS", "HierarchyView", "open_view"]
 
 _FIELDS: Final = ("name", "description", "completion_criteria", "constraints")
 
@@ -81,30 +78,6 @@ def open_view(settings: HierarchySettings) -> View:
     return view
 
 
-def short_trees(tasks: Collection[HierarchyTask]) -> JsonObject:
-    """Return the trees with id, name and status only, in as many whole levels as an answer allows.
-
-    It has at most ``MAX_LISTED`` tasks: where a tree is cut, ``subtask_count`` replaces ``tasks``, and if there are too
-    many roots, the last are left out.
-    """
-    found = level = take_fitting([_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)])
-    count, size = len(found), sum(map(size_of, found))
-    while level and count + sum(numbers := count_below(tasks, level)) <= MAX_LISTED:
-        parents = [task for task, number in zip(level, numbers, strict=True) if number]
-        below = [[_short(child) for child in tasks.children(str(task["id"]))] for task in parents]
-        size += sum(map(size_of, chain.from_iterable(below)))
-        if size > MAX_PAGE:
-            break
-        count += sum(numbers)
-        for task, children in zip(parents, below, strict=True):
-            task["tasks"] = [*children]
-        level = [*chain.from_iterable(below)]
-    for task, number in zip(level, count_below(tasks, level), strict=True):
-        if number:
-            task["subtask_count"] = number
-    return render_list(found, len(tasks), count)
-
-
 def _todo_leaves(tasks: Collection[HierarchyTask], count: int) -> Iterator[HierarchyTask]:
     waiting = tasks.children(ROOTS, is_open=True, limit=count + 1)[::-1]
     while waiting:
@@ -113,10 +86,6 @@ def _todo_leaves(tasks: Collection[HierarchyTask], count: int) -> Iterator[Hiera
         waiting.extend(reversed(below))
         if not below and task.status is HierarchyStatus.TODO:
             yield task
-
-
-def _short(task: HierarchyTask) -> JsonObject:
-    return {"id": task.id, "name": shorten(task.name, MAX_TEXT), "status": task.status.value}
 
 
 ACTIONS: Final = BoardActions(
