@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import JsonValue, TypeAdapter
 
-from heartbeat_mcp.fields import MAX_KEYS, MAX_NESTING, FreeObject, FreeValue, PathText
+from heartbeat_mcp.arguments import MAX_KEYS, MAX_NESTING, FreeObject, FreeValue, PathText
 from task_core.errors import DuplicateKey
 from task_core.fields import Arguments
 from tests.refusals import CONTROL, SURROGATE, refusal

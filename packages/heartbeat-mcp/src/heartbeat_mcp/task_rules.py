@@ -9,9 +9,8 @@ from typing import Final
 from pydantic import JsonValue, ValidationError
 
 from heartbeat_mcp.archive import Archive
-from heartbeat_mcp.arguments import TaskCreate, Updates
+from heartbeat_mcp.arguments import MAX_KEYS, TaskCreate, Updates
 from heartbeat_mcp.errors import ReadOnlyField, ReservedField
-from heartbeat_mcp.fields import MAX_KEYS
 from heartbeat_mcp.id_words import ADJECTIVES, NOUNS
 from heartbeat_mcp.mirror.items import FoundTask
 from heartbeat_mcp.models import PREDEFINED_FIELDS, HeartbeatStatus, HeartbeatTask
