@@ -1,6 +1,7 @@
 """The document of this server: a bare array of nested root tasks, each on its own lines (R4.6, ST-1)."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue, ValidationError
@@ -33,9 +34,9 @@ _ECHO_LIMIT: Final = 100
 
 
 class _Item(NamedTuple):
-    """A task in a document that is being read: its path, its parent, and the task itself."""
+    """A task in a document that is being read, with the ids of its root and its parent."""
 
-    path: Path
+    root: str
     parent: str
     task: HierarchyTask
     said: JsonValue
@@ -83,16 +84,14 @@ class ForestCodec(Codec[HierarchyTask]):
         if not isinstance(document, list):
             raise source.wrong((), "an array of tasks")
         items = [*_items(source, document)]
-        statuses = _statuses([(item.task, item.parent) for item in items], self.find_claimed())
-        notes = [*_notes(items, statuses)]
-        tasks = [(item.task.changed(status=statuses[item.task.id]), item.parent) for item in items]
+        statuses = _statuses(items, self.find_claimed())
         records: dict[str, list[tuple[HierarchyTask, str]]] = {}
-        root = ""
-        for task, parent in tasks:
-            root = task.id if parent == ROOTS else root
-            records.setdefault(root, []).append((task, parent))
+        for item in items:
+            task = item.task.changed(status=statuses[item.task.id])
+            records.setdefault(item.root, []).append((task, item.parent))
+        tasks = chain.from_iterable(records.values())
         blocks = self.encode([Node(task.id, parent, task.to_json()) for task, parent in tasks])
-        return Decoded(blocks, records, notes=tuple(notes))
+        return Decoded(blocks, records, notes=tuple(_notes(items, statuses)))
 
     @override
     def is_independent(self, block: bytes) -> bool:
@@ -118,10 +117,12 @@ def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
         StoreDamaged: something there is not a valid task.
     """
     paths: dict[str, Path] = {}
-    waiting: list[tuple[Path, str, JsonValue]] = [((place,), ROOTS, item) for place, item in enumerate(document)]
+    waiting: list[tuple[Path, str, str, JsonValue]] = [
+        ((place,), "", ROOTS, item) for place, item in enumerate(document)
+    ]
     waiting.reverse()
     while waiting:
-        path, parent, item = waiting.pop()
+        path, root, parent, item = waiting.pop()
         below = item.get("tasks") if isinstance(item, dict) else None
         if not isinstance(item, dict) or not (below is None or isinstance(below, list)):
             where = path if not isinstance(item, dict) else (*path, "tasks")
@@ -135,22 +136,21 @@ def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
         if task.id in paths:
             raise source.repeated_id(path, paths[task.id])
         paths[task.id] = path
-        yield _Item(path, parent, task, item.get("status"))
-        children = [((*path, "tasks", place), task.id, child) for place, child in enumerate(below or ())]
+        root = root or task.id
+        yield _Item(root, parent, task, item.get("status"))
+        children = [((*path, "tasks", place), root, task.id, child) for place, child in enumerate(below or ())]
         waiting.extend(reversed(children))
 
 
-def _statuses(tasks: Sequence[tuple[HierarchyTask, str]], claimed: Container[str]) -> dict[str, HierarchyStatus]:
-    """Return the status that the rules give each task; the tasks come with their parents, parents first.
+def _statuses(items: Sequence[_Item], claimed: Container[str]) -> dict[str, HierarchyStatus]:
+    """Return the status that the rules give each task; parents come before what is below them.
 
     If several leaves are in progress, only the first stays so, and the first in each ``claimed`` root.
     """
-    parents = {parent for _, parent in tasks}
+    parents = {item.parent for item in items}
     taken: set[str] = set()
     extra: set[str] = set()
-    root = ""
-    for task, parent in tasks:
-        root = task.id if parent == ROOTS else root
+    for root, _, task, _ in items:
         if task.id not in parents and task.status is HierarchyStatus.IN_PROGRESS:
             group = root if root in claimed else ""
             if group in taken:
@@ -158,7 +158,7 @@ def _statuses(tasks: Sequence[tuple[HierarchyTask, str]], claimed: Container[str
             taken.add(group)
     below: dict[str, set[str]] = {}
     found: dict[str, HierarchyStatus] = {}
-    for task, parent in reversed(tasks):
+    for _, parent, task, _ in reversed(items):
         status = derive_status(below[task.id]) if task.id in parents else task.status
         found[task.id] = HierarchyStatus.TODO if task.id in extra else status
         below.setdefault(parent, set()).add(found[task.id])

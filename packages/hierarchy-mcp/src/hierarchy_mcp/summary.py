@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection as Ids
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final
 
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask
@@ -90,7 +90,10 @@ def table(
     elif total <= _MAX_ROWS:
         rows = list(walk(tasks))
     else:
-        rows = _choose_rows(tasks, leaf, named, changed)
+        chosen: dict[str, HierarchyTask] = {}
+        for task in takewhile(lambda _: len(chosen) < _MAX_ROWS, _rank_by_nearness(tasks, leaf, named, changed)):
+            chosen[task.id] = task
+        rows = _place_rows(tasks, chosen.values())
     states = tasks.child_states_of([task.id for task, _ in rows])
     end = [f"\nTasks not shown: {total - len(rows):,}; {advice}."] if total > len(rows) else []
     limit = _MAX_NAME
@@ -111,18 +114,6 @@ def walk(tasks: Collection[HierarchyTask]) -> Iterator[tuple[HierarchyTask, Hier
         task, parent = waiting.pop()
         yield task, parent
         waiting.extend((child, task) for child in reversed(tasks.children(task.id)))
-
-
-def _choose_rows(
-    tasks: Collection[HierarchyTask], leaf: Sequence[HierarchyTask], named: HierarchyTask, changed: Ids[str]
-) -> list[tuple[HierarchyTask, HierarchyTask | None]]:
-    """Return the rows that fit in a table, with their parents, in the order of the tree."""
-    chosen: dict[str, HierarchyTask] = {}
-    for task in _rank_by_nearness(tasks, leaf, named, changed):
-        chosen[task.id] = task
-        if len(chosen) == _MAX_ROWS:
-            break
-    return _place_rows(tasks, chosen.values())
 
 
 def _place_rows(
