@@ -11,9 +11,9 @@ import pytest
 from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate as ToDo
 from heartbeat_mcp.codec import CODEC
+from heartbeat_mcp.passes import TaskFile
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
-from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.models import utc_now
 from task_core.store import MemoryDatabase, Store

@@ -21,7 +21,7 @@ from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.mirror.reading import read_section
 from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import KIND, SECTION, HeartbeatStatus, HeartbeatTask
-from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.passes import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.store import MemoryDatabase, Selection, Store, Transaction
 from task_core.warning_list import WarningList

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from pydantic import JsonValue
 from typing_extensions import override
 
-from heartbeat_mcp.mirror.markdown.blocks import scan
+from heartbeat_mcp.mirror.markdown import scan
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.models import HeartbeatStatus
 from tests.heartbeat.edits import EDITS

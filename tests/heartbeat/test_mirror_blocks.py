@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from heartbeat_mcp.mirror.markdown.blocks import BlockKind, scan
+from heartbeat_mcp.mirror.markdown import BlockKind, scan
 from tests.heartbeat.mirror_board import Board, make_task
 
 

@@ -13,7 +13,7 @@ from typing import Self
 import pytest
 
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
-from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.passes import TaskFile
 from task_core.files import identify
 from tests.heartbeat.mirror_board import Board, make_task
 

@@ -13,7 +13,7 @@ import pytest
 
 from heartbeat_mcp.mirror import mirror
 from heartbeat_mcp.models import HeartbeatStatus
-from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.passes import TaskFile
 from task_core.files import FileIdentity, HeldFile, identify
 from tests.core.notes import DEADLINE
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section

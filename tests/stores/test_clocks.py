@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.codec import CODEC as HEARTBEAT
+from heartbeat_mcp.passes import TaskFile
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
-from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.models import Clock
 from task_core.store import open_store

@@ -11,8 +11,7 @@ from heartbeat_mcp.mirror.entries import Receipts
 from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import SECTION, HeartbeatTask
-from heartbeat_mcp.passes import TakenIn, note_receipts, transact
-from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.passes import TakenIn, TaskFile, note_receipts, transact
 from heartbeat_mcp.task_rules import TaskMaker, update_stored
 from task_core.errors import StoreUnreadable, TaskError
 from task_core.files import read_file
@@ -104,5 +103,5 @@ class RecoverySource(TaskFile):
             if is_read and work.changed:
                 note_receipts(work, taken)
 
-        with transact(self._store, self._warnings, take_in, note) as work:
+        with transact(self.store, self._warnings, take_in, note) as work:
             yield work

@@ -9,7 +9,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from math import inf
 from pathlib import Path
@@ -24,9 +23,7 @@ from heartbeat_mcp.mirror.entries import Receipts
 from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
-from heartbeat_mcp.pass_timer import PassTimer
-from heartbeat_mcp.passes import SharedTurn, TakenIn, drop_bullets, note_receipts, transact
-from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.passes import PassTimer, SharedTurn, TakenIn, TaskFile, drop_bullets, note_receipts, transact
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import Wait
@@ -38,24 +35,6 @@ __all__ = ["MirroredFile"]
 
 _LONG_WAIT: Final = timedelta(minutes=1)
 """The time for which others may hold the file before that is reported (HB-18)."""
-
-
-@dataclass
-class _SyncState:
-    """The parts that all passes of a process work with, and what one pass leaves to the next."""
-
-    mirror: Mirror
-    store: Store[HeartbeatTask]
-    intake: Intake
-    warnings: WarningList
-    ownership: Ownership
-    active: ActiveEntries
-    changed: set[str] = field(default_factory=set)
-    """Tasks that changed since the section was last written, and so may have no entry yet."""
-    outdated: set[str] = field(default_factory=set)
-    """Tasks whose receipts name entries or bullets that the file no longer shows."""
-    is_start: bool = True
-    """True until the first pass of this process has ended."""
 
 
 class MirroredFile(TaskFile):
@@ -77,23 +56,30 @@ class MirroredFile(TaskFile):
         self._lock_seconds = lock_seconds
         self._turn = SharedTurn(self._begin, self._finish)
         name = mirror.path.name
-        ownership = Ownership(self._lock, owner, store, warnings, file=name, section=mirror.section)
-        active = ActiveEntries(store, maker.clock)
-        self._state = _SyncState(mirror, store, Intake(maker, name), warnings, ownership, active)
+        self.mirror = mirror
+        self.intake = Intake(maker, name)
+        self.warnings = warnings
+        self.ownership = Ownership(self._lock, owner, store, warnings, file=name, section=mirror.section)
+        self.active = ActiveEntries(store, maker.clock)
+        self.changed: set[str] = set()
+        """Tasks that changed since the section was last written, and so may have no entry yet."""
+        self.outdated: set[str] = set()
+        """Tasks whose receipts name entries or bullets that the file no longer shows."""
+        self.is_start = True
+        """True until the first pass of this process has ended."""
         self._is_behind = False
         self._timer = PassTimer(self._sync_again)
 
     @override
     def is_current(self) -> bool:
         """Return whether nobody has changed the file or the store since the last pass, and that left nothing to do."""
-        state = self._state
-        if state.ownership.is_foreign:
+        if self.ownership.is_foreign:
             return True
-        return not self._is_behind and state.mirror.is_current() and state.active.is_current()
+        return not self._is_behind and self.mirror.is_current() and self.active.is_current()
 
     @override
     def holds(self, task_id: str) -> bool:
-        return self._state.mirror.holds(task_id)
+        return self.mirror.holds(task_id)
 
     @override
     def close(self) -> None:
@@ -108,19 +94,18 @@ class MirroredFile(TaskFile):
 
         A failure with the file is only a warning: it does not fail the call (HB-13), which then leaves the file alone.
         """
-        state = self._state
         with ExitStack() as stack:
             try:
                 sync = stack.enter_context(self._turn.take(self._lock_seconds))
             except (StoreLocked, StoreWriteFailed) as error:
-                message = f"{state.mirror.path.name} was left as it is: {error.message}"
-                if not state.mirror.is_current() and (count := state.intake.count_additions(state.mirror, state.store)):
+                message = f"{self.mirror.path.name} was left as it is: {error.message}"
+                if not self.mirror.is_current() and (count := self.intake.count_additions(self.mirror, self.store)):
                     message += f" In it, {pluralize(count, 'line')} added by hand cannot become tasks until then."
-                state.warnings.add("mirror: lock", message)
+                self.warnings.add("mirror: lock", message)
                 self._is_behind = True
-                yield stack.enter_context(state.store.transaction())
+                yield stack.enter_context(self.store.transaction())
                 return
-            state.warnings.settle("mirror: lock")
+            self.warnings.settle("mirror: lock")
             with sync.transaction() as work:
                 yield work
 
@@ -128,7 +113,7 @@ class MirroredFile(TaskFile):
         """Take the lock of the file, if that is possible in time, and look at the file."""
         self._lock.acquire(wait)
         try:
-            return _Pass(self._state)
+            return _Pass(self)
         except BaseException:  # KeyboardInterrupt too: let others in, then raise again
             self._lock.release()
             raise
@@ -144,7 +129,7 @@ class MirroredFile(TaskFile):
     def _plan(self, sync: "_Pass") -> None:
         if sync.must_be_repeated:
             self._timer.plan()
-        elif (left := self._state.active.seconds) < inf:
+        elif (left := self.active.seconds) < inf:
             self._timer.plan(left)
 
     def _sync_again(self) -> None:
@@ -160,22 +145,22 @@ class MirroredFile(TaskFile):
 class _Pass:
     """The knowledge of one pass, from the first look at the file to the write; only who holds the lock has one."""
 
-    def __init__(self, state: _SyncState) -> None:
+    def __init__(self, file: MirroredFile) -> None:
         """Read the file if this store owns its section; raise ``TaskError`` if its owner is not known."""
-        self._state = state
-        self._mirror = state.mirror
+        self._file = file
+        self._mirror = file.mirror
         self._receipts = Receipts({})
         self._has_bullets = False
         self._is_committed = False
-        self._is_start = state.is_start
-        self._is_ours = state.ownership.check_section()
+        self._is_start = file.is_start
+        self._is_ours = file.ownership.check_section()
         if self._is_ours:
             self._mirror.look()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
         """Open a transaction that first takes in what a person wrote, and notes what the file will show."""
-        with transact(self._state.store, self._state.warnings, self._take_in, self._note) as work:
+        with transact(self._file.store, self._file.warnings, self._take_in, self._note) as work:
             yield work
         self._is_committed = True
 
@@ -183,16 +168,16 @@ class _Pass:
         """Write the section, and return whether nothing is left to do; a failure becomes a warning."""
         is_shown = True
         try:
-            if self._is_ours and not self._is_committed and self._state.ownership.is_shared:
+            if self._is_ours and not self._is_committed and self._file.ownership.is_shared:
                 with self.transaction():  # the one of the call failed before it could claim the list
                     pass
             if self._is_ours:
-                self._state.ownership.record()
+                self._file.ownership.record()
                 is_shown = self._show()
                 self._report_wait()
         except TaskError as error:
             message = f"{self._mirror.path.name} is not up to date: {error.message}"
-            self._state.warnings.add(f"mirror: {error.code}", message)
+            self._file.warnings.add(f"mirror: {error.code}", message)
             return False
         return is_shown
 
@@ -202,7 +187,7 @@ class _Pass:
         return self._is_ours and self._mirror.is_waiting
 
     def _take_in(self, work: Transaction[HeartbeatTask]) -> TakenIn:
-        self._is_ours = self._is_ours and self._state.ownership.claim_list(work)
+        self._is_ours = self._is_ours and self._file.ownership.claim_list(work)
         if not self._is_ours:
             return TakenIn()
         shown, is_recovery = self._mirror.shown, SECTION not in work.fields and not len(work)
@@ -212,13 +197,13 @@ class _Pass:
         if document is None:
             return TakenIn(shown=shown)
         is_start, self._is_start = self._is_start, False  # the next call of this pass finds receipts of this one
-        if is_start and self._mirror.is_missing and not self._state.ownership.is_new_file:
+        if is_start and self._mirror.is_missing and not self._file.ownership.is_new_file:
             receipts = Receipts.from_fields(work.fields)
             if receipts and receipts.stored:
                 self._mirror.reports.report_removal("the file is created again")
-        taken = self._state.intake.take_in(document, work, self._mirror.holds, is_recovery=is_recovery)
+        taken = self._file.intake.take_in(document, work, self._mirror.holds, is_recovery=is_recovery)
         self._has_bullets = self._has_bullets or bool(taken.bullets)
-        is_first = SECTION not in work.fields or self._state.ownership.is_new_file
+        is_first = SECTION not in work.fields or self._file.ownership.is_new_file
         if is_first and taken.bullets:
             self._mirror.keep()
             kept = f"The section as it was is in {self._mirror.path.name}.bak."
@@ -228,15 +213,15 @@ class _Pass:
     def _note(self, work: Transaction[HeartbeatTask], taken: TakenIn) -> None:
         if work.changed and STORE_ID not in work.fields:
             work.set_fields({**work.fields, STORE_ID: secrets.token_hex(6)})
-            self._state.ownership.forget()
+            self._file.ownership.forget()
         if not self._is_ours:
             return
-        self._state.changed |= work.changed
+        self._file.changed |= work.changed
         receipts = Receipts.from_fields(work.fields)
         if work.changed and self._mirror.is_known:
-            ids = note_receipts(work, taken, self._state.outdated)
+            ids = note_receipts(work, taken, self._file.outdated)
             if receipts is None:
-                self._state.changed |= ids
+                self._file.changed |= ids
         elif work.changed and receipts is None:  # the entries are written later, without a transaction
             work.set_fields({**work.fields, SECTION: {}})
         self._receipts = Receipts.from_fields(work.fields) or Receipts({})
@@ -245,7 +230,7 @@ class _Pass:
         """Make the section match what is committed, and return whether nobody has changed the store meanwhile."""
         is_sure = False
         for _ in self._try_to_read():
-            entries = self._state.active.current()
+            entries = self._file.active.current()
             if not entries and self._mirror.shown and not is_sure:  # if the store was lost since, this is the last copy
                 is_sure = True
                 with self.transaction():
@@ -254,22 +239,22 @@ class _Pass:
             # If a power cut brought back a bullet whose receipt is gone, it would be taken in a second time.
             if not self._mirror.write(entries, fsync_folder=self._has_bullets):
                 if self._mirror.is_written:
-                    self._state.changed.clear()
+                    self._file.changed.clear()
                 self._check_receipts()
-                return self._state.active.current() == entries
+                return self._file.active.current() == entries
         self._mirror.wait()
         return False
 
     def _report_wait(self) -> None:
         """Warn of a file that others hold for long, and at a start of tasks that the last process could not show."""
-        name, warnings = self._mirror.path.name, self._state.warnings
-        is_start, self._state.is_start = self._state.is_start, False
+        name, warnings = self._mirror.path.name, self._file.warnings
+        is_start, self._file.is_start = self._file.is_start, False
         if not self._mirror.is_waiting:
             warnings.settle("mirror: held")
         elif self._mirror.waited > _LONG_WAIT:
             message = f"Another program has had {name} open for more than a minute, so the file is neither read nor "
             warnings.add("mirror: held", f"{message}written. The tasks are safe in the store; close the file there.")
-        elif is_start and (hidden := {task.task_id for task in self._state.active.current()} - self._state.changed):
+        elif is_start and (hidden := {task.task_id for task in self._file.active.current()} - self._file.changed):
             cause = "it is blank, or another program is writing it"
             message = f"{name} may not show {pluralize(len(hidden), 'task')} yet: {cause}. The server updates it as "
             warnings.add("mirror: not shown", f"{message}soon as possible.")
@@ -279,20 +264,20 @@ class _Pass:
         for _ in range(5):
             document = self._mirror.look()
             if document is not None:
-                with self._state.store.read() as tasks:
-                    reading = self._state.intake.read(document, tasks)
+                with self._file.store.read() as tasks:
+                    reading = self._file.intake.read(document, tasks)
                 if not reading.is_settled:  # written in the meantime, or left by a transaction that failed
                     with self.transaction():
                         pass
                     continue
                 # A task that changed since the last write may have no entry yet: nobody removed it.
-                reading.missing = [task_id for task_id in reading.missing if task_id not in self._state.changed]
+                reading.missing = [task_id for task_id in reading.missing if task_id not in self._file.changed]
                 self._mirror.settle(reading)
             yield
 
     def _check_receipts(self) -> None:
         """Find receipts of entries that the file no longer shows, and let the words of earlier bullets be new ones."""
         bullets, shown = self._receipts.find_bullets(), self._mirror.shown
-        self._state.outdated = {*bullets, *self._receipts.find_outdated(shown, self._state.active.ids)}
+        self._file.outdated = {*bullets, *self._receipts.find_outdated(shown, self._file.active.ids)}
         if bullets and self._mirror.is_current():
-            drop_bullets(self._state.store, shown)
+            drop_bullets(self._file.store, shown)

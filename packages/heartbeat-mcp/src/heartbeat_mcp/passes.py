@@ -1,9 +1,12 @@
-"""A pass over HEARTBEAT.md: the turn that calls share (EN-9), and what the transaction of each takes in and notes."""
+"""A pass over HEARTBEAT.md: the turn that calls share (EN-9), what a transaction takes in and notes, and the next.
+
+A store without that file has a ``TaskFile`` all the same, which does nothing.
+"""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Generic, NamedTuple, TypeVar
+from contextlib import contextmanager, suppress
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from heartbeat_mcp.mirror.entries import Receipts
 from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatTask
@@ -12,7 +15,7 @@ from task_core.files import Wait
 from task_core.store import Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["SharedTurn", "TakenIn", "drop_bullets", "note_receipts", "transact"]
+__all__ = ["PassTimer", "SharedTurn", "TakenIn", "TaskFile", "drop_bullets", "note_receipts", "transact"]
 
 ThingT = TypeVar("ThingT")
 
@@ -150,3 +153,63 @@ def drop_bullets(store: Store[HeartbeatTask], shown: Mapping[str, bytes]) -> Non
         receipts = Receipts.from_fields(work.fields) or Receipts({})
         made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
         work.set_fields({**work.fields, SECTION: {**receipts.build_next(made, shown, None).stored}})
+
+
+_PAUSE_SECONDS: Final = 0.25
+"""Time to the next pass while others write the file."""
+
+_LONGEST_SECONDS: Final = 60.0
+"""Time to the next pass while a task is not due: what a timer counts stands still while the machine sleeps."""
+
+
+class PassTimer:
+    """Plans one pass at a time; ``run`` makes it."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self._run = run
+        self._timer: threading.Timer | None = None
+        self._is_over = False
+
+    def plan(self, seconds: float = 0) -> None:
+        """Make a pass in about ``seconds``, unless one is planned as early or under way in a thread that plans too."""
+        seconds = min(max(seconds, _PAUSE_SECONDS), _LONGEST_SECONDS)
+        planned = self._timer
+        if planned is not None and planned.interval > seconds:
+            planned.cancel()
+            planned = None
+        is_planned = planned is not None and planned.is_alive() and planned is not threading.current_thread()
+        if not (is_planned or self._is_over):
+            self._timer = threading.Timer(seconds, self._run)
+            self._timer.daemon = True
+            with suppress(RuntimeError):  # no thread can be started: the next call plans again
+                self._timer.start()
+
+    def close(self) -> None:
+        """Begin no more passes."""
+        self._is_over = True
+        if timer := self._timer:
+            timer.cancel()
+
+
+class TaskFile:
+    """Opens transactions on the store; a subclass keeps a file in step with it."""
+
+    def __init__(self, store: Store[HeartbeatTask]) -> None:
+        self.store = store
+
+    def is_current(self) -> bool:
+        """Return whether there is nothing to take in or to write."""
+        return True
+
+    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - only a list with a file asks which task
+        """Return whether the file has an entry with the id."""
+        return False
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
+        """Open a transaction on the store; if there is a file, it matches the store before and after."""
+        with self.store.transaction() as work:
+            yield work
+
+    def close(self) -> None:
+        """End every wait."""

@@ -22,11 +22,11 @@ from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import make_owner
 from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatTask
+from heartbeat_mcp.passes import TaskFile
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService, TaskListPage
 from heartbeat_mcp.settings import HeartbeatSettings, find_list
-from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from heartbeat_mcp.view import HeartbeatView, list_active
 from task_core.bounds import LISTED_TEXT, shorten_texts

@@ -14,7 +14,7 @@ from heartbeat_mcp.archive import mark_archived
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.models import ACTIVE, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
-from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.passes import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker, merge_extra_fields, plan_due, update_stored
 from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, quote_names

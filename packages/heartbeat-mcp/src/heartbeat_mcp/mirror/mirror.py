@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.access import FileInUse, is_at_rest, make_rename, read_at_rest, write_in_place
-from heartbeat_mcp.mirror.backup import keep_section
 from heartbeat_mcp.mirror.document import Document, Entry, Filled, Frame, read_document
-from heartbeat_mcp.mirror.markdown.blocks import find_similar_heading
+from heartbeat_mcp.mirror.markdown import find_similar_heading
 from heartbeat_mcp.mirror.reading import Reading
-from heartbeat_mcp.mirror.reports import CONFLICT, FAILED, REMOVED, FileReports
+from heartbeat_mcp.mirror.reports import CONFLICT, FAILED, REMOVED, FileReports, keep_section
 from heartbeat_mcp.mirror.section import Part
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, identify

@@ -9,7 +9,7 @@ from typing import Final
 
 from heartbeat_mcp.mirror.entries import is_overflow
 from heartbeat_mcp.mirror.items import Item, is_closing_comment, parse_task, read_item
-from heartbeat_mcp.mirror.markdown.blocks import BLANK, LINE, Block, BlockKind, dedent, find_heading, scan
+from heartbeat_mcp.mirror.markdown import BLANK, LINE, Block, BlockKind, dedent, find_heading, scan
 
 __all__ = [
     "LIST_END",

@@ -1,4 +1,4 @@
-"""The blocks of a Markdown document, as far as they decide what is a heading or a bullet, and what hides one.
+"""The blocks of a Markdown document, as far as they decide what is a heading or a bullet, and its section of tasks.
 
 markdown-it-py reads them by CommonMark, except that definitions of links are text.
 """
