@@ -3,12 +3,12 @@
 import errno
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import inf
 from operator import itemgetter
 from typing import Final, NamedTuple, Self
@@ -104,7 +104,10 @@ class Frame:
         first, last = (units[0].start, units[-1].end) if units else (0, 0)
         self._lead = b"".join(lines[:first])
         self._tail = b"".join(lines[last:])
-        self._texts = [b"".join(lines[run[0].start : run[-1].end]) for run in _split_runs(units, kept)]
+        places = {unit.start: place for place, unit in enumerate(units)}
+        gaps = groupby(enumerate(kept), key=lambda it: places[it[1].start] - it[0])
+        runs = [[unit for _, unit in run] for _, run in gaps]  # nothing moves within a run of consecutive units
+        self._texts = [b"".join(lines[run[0].start : run[-1].end]) for run in runs]
         self._kept = [unit.text for unit in kept]
         self._ends_as_before = bool(kept) and kept[-1] == units[-1]
         if section.after and not self._tail:
@@ -167,19 +170,6 @@ def _size(data: bytes) -> int:
 
 def _is_indented(text: bytes) -> bool:
     return text.startswith((b" ", b"\t"))
-
-
-def _split_runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:
-    """Yield the ``kept`` units in runs that are consecutive in ``units``, so that nothing moves within a run."""
-    places = {unit.start: place for place, unit in enumerate(units)}
-    run: list[Unit] = []
-    for unit in kept:
-        if run and places[unit.start] != places[run[-1].start] + 1:
-            yield run
-            run = []
-        run.append(unit)
-    if run:
-        yield run
 
 
 _AT_A_TIME: Final = 1_000

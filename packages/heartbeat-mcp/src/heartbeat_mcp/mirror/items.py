@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from heartbeat_mcp.mirror.brackets import parse_status, read_bracket
 from heartbeat_mcp.mirror.entries import escape_id, unescape
-from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, dedent, scan
+from heartbeat_mcp.mirror.markdown import Block, BlockKind, dedent, scan
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.recurrence import WORDS, parse_words
 
@@ -232,32 +232,24 @@ def parse_task(item: Item, *, takes_name: bool = False) -> FoundTask:
     """
     details = item.details
     request = details.fields.get("raw user request")
-    read, task_id = str, None
+    read: Callable[[str], str] = str
+    task_id = None
     if item.is_entry:
         read, task_id = unescape, item.closing_id
     elif takes_name and request is not None:
         task_id = item.named_id
     title, schedule = item.read_title(task_id)
+    ideas = details.ideas
     if request is None:
-        lines = (title, details.rest)
-        return _make(item, task_id, "\n".join(line for line in lines if line), details.ideas, read, schedule)
-    is_cut = read(request).lstrip().startswith(read(title).removesuffix("…"))
-    more = ("" if is_cut else title, *details.ideas, details.rest)
-    return _make(item, task_id, request, tuple(idea for idea in more if idea), read, schedule)
+        request = "\n".join(filter(None, (title, details.rest)))
+    else:
+        is_cut = read(request).lstrip().startswith(read(title).removesuffix("…"))
+        ideas = tuple(filter(None, ("" if is_cut else title, *ideas, details.rest)))
 
-
-def _make(
-    item: Item,
-    task_id: str | None,
-    request: str,
-    ideas: tuple[str, ...],
-    read: Callable[[str], str],
-    schedule: Mapping[str, str],
-) -> FoundTask:
     def text(value: str) -> str:
         return read(value.encode(errors="surrogateescape").decode(errors="replace"))
 
-    fields = item.details.fields
+    fields = details.fields
     return FoundTask(
         task_id,
         item.status or parse_status(fields.get("status", "")) or HeartbeatStatus.PENDING,

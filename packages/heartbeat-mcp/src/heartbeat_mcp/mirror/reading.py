@@ -129,7 +129,11 @@ class _Reader:
         elif (name := item.closing_id or item.named_id) and (task := self.find(name)):
             self._place_known(unit, item, task)
         elif unit.part is Part.BULLET:
-            self._place_bullet(unit, item)
+            digest = digest_of(unit.text)
+            if self.bullets[digest]:
+                self.bullets[digest] -= 1  # an earlier call took it in but did not write the section
+            else:
+                self._add(unit, item)
         elif unit.is_set_apart:
             self.reading.kept.append(unit)
         elif not (self.receipts and self.receipts.knows(item.closing_id or "", unit.text)):
@@ -147,13 +151,6 @@ class _Reader:
             return
         if is_first:
             self.reading.shown[task.id] = unit.text
-
-    def _place_bullet(self, unit: Unit, item: Item) -> None:
-        digest = digest_of(unit.text)
-        if self.bullets[digest]:
-            self.bullets[digest] -= 1  # an earlier call took it in but did not write the section
-        else:
-            self._add(unit, item)
 
     def _add(self, unit: Unit, item: Item) -> None:
         found = parse_task(item, takes_name=self.is_recovery)
