@@ -36,21 +36,15 @@ def check_reference(field: str, value: str, *, workspace: Path | None, base: Pat
     Raises:
         PathOutsideWorkspace: the path leads out, or has a form that is not accepted.
     """
-    why = _fault(value) or (_url_fault(value) if _is_web(value) else _path_fault(value, workspace, base))
+    if escape_invisible(value) != value:
+        why = "it contains control, direction or other invisible characters"
+    elif value != value.strip():
+        why = "it starts or ends with a blank"
+    else:
+        is_url = value.lower().startswith(("http:", "https:"))
+        why = _url_fault(value) if is_url else _path_fault(value, workspace, base)
     if why:
         raise PathOutsideWorkspace(field, why)
-
-
-def _fault(value: str) -> str:
-    if escape_invisible(value) != value:
-        return "it contains control, direction or other invisible characters"
-    if value != value.strip():
-        return "it starts or ends with a blank"
-    return ""
-
-
-def _is_web(value: str) -> bool:
-    return value.lower().startswith(("http:", "https:"))
 
 
 def _url_fault(url: str) -> str:

@@ -30,7 +30,8 @@ class ArchiveTransfer:
         if self._archive:
             return nodes, self._archive.read_bytes() if self._archive.exists() else b""
         archived = [node for node in nodes if HeartbeatTask.model_validate_json(node.line).columns.facet]
-        lines = [_unmark(HeartbeatTask.model_validate_json(node.line)).to_json() + b"\n" for node in archived]
+        tasks = (HeartbeatTask.model_validate_json(node.line).model_dump(exclude={ARCHIVED}) for node in archived)
+        lines = [HeartbeatTask.model_validate(task).to_json() + b"\n" for task in tasks]
         gone = {node.id for node in archived}
         return [node for node in nodes if node.id not in gone], b"".join(lines)
 
@@ -60,10 +61,6 @@ class ArchiveTransfer:
                 if task.id not in work:
                     work.add(task.changed(**{ARCHIVED: True}))
         return len(found)
-
-
-def _unmark(task: HeartbeatTask) -> HeartbeatTask:
-    return HeartbeatTask.model_validate({name: value for name, value in task.model_dump().items() if name != ARCHIVED})
 
 
 side_file = ArchiveTransfer
