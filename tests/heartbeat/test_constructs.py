@@ -200,7 +200,7 @@ def filled(data: bytes) -> bytes:
     document = read_document(data, "TODO")
     reading = read_section(document.units, Receipts({}), lambda _: None, lambda _: "")
     entry = Entry(TASK.id, is_running=False, text=render_entry(TASK))
-    return b"".join(Frame(document, reading.kept).fill([entry], max_chars=0).parts)
+    return Frame(document, reading.kept).fill([entry], max_chars=0)[0]
 
 
 @pytest.mark.requirement("HB-8", "HB-9", "H1", "H2")

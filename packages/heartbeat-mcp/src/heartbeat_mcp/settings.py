@@ -87,13 +87,9 @@ class HeartbeatSettings(StoreServerSettings):
         return text
 
     @model_validator(mode="after")
-    def _check_some_file(self) -> Self:
-        if self.heartbeat_state_path and not self.heartbeat_file_path and not self.task_store:
+    def _check_files(self) -> Self:
+        if self.heartbeat_state_path and self.is_searching:
             raise ValueError("Set HEARTBEAT_FILE_PATH: HEARTBEAT_STATE_PATH is the store of one HEARTBEAT.md.")
-        return self
-
-    @model_validator(mode="after")
-    def _check_files_differ(self) -> Self:
         if self.missing:
             return self
         file = self.file

@@ -1,7 +1,8 @@
 """The rules by which a task is made and changed: its id, its fields, and its extra fields (HB-1, HB-3)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from typing import Final
@@ -78,7 +79,10 @@ def merge_extra_fields(
         raise ReservedField(reserved)
     if both := [name for name in grouped if name in other]:
         raise DuplicateKey(both)
-    _refuse_slips(other, path)
+    for name in other:
+        if near := nearest(name.casefold(), PREDEFINED_FIELDS, cutoff=_NEAR_MISS):
+            advice = f"this name is too close to '{near[0]}': use that, or choose another name"
+            raise InvalidArguments([(f"{path}{name}", advice)], near)
     merged: dict[str, JsonValue] = {
         name: value for name, value in {**present, **grouped, **other}.items() if value is not None
     }
@@ -139,13 +143,6 @@ def _ideas(task: HeartbeatTask, updates: Updates, *, append_ideas: bool) -> tupl
     return ideas
 
 
-def _refuse_slips(names: Iterable[str], path: str) -> None:
-    for name in names:
-        if near := nearest(name.casefold(), PREDEFINED_FIELDS, cutoff=_NEAR_MISS):
-            advice = f"this name is too close to '{near[0]}': use that, or choose another name"
-            raise InvalidArguments([(f"{path}{name}", advice)], near)
-
-
 def _completed_at(task: HeartbeatTask, updates: Updates, now: datetime) -> datetime | None:
     status = updates.status or task.status
     wanted = updates.completed_at
@@ -181,21 +178,19 @@ def readable_id(is_taken: Callable[[str], bool], rng: Random, number_taken: int 
         attempt += 1
 
 
+@dataclass(frozen=True)
 class TaskMaker:
     """Makes tasks under ids that are free in the store and in the archive (HB-1, C4)."""
 
-    def __init__(
-        self, archive: Archive, clock: Clock, rng: Random, check_reference: Callable[[str, str], None]
-    ) -> None:
-        """``check_reference`` raises ``PathOutsideWorkspace`` for a field and a value that leads outside."""
-        self.archive = archive
-        self.check_reference = check_reference
-        self.clock = clock
-        self._rng = rng
+    archive: Archive
+    clock: Clock
+    rng: Random
+    check_reference: Callable[[str, str], None]
+    """Raises ``PathOutsideWorkspace`` for a field and a value that leads outside."""
 
     def new_id(self, tasks: Collection[HeartbeatTask], is_shown: Callable[[str], bool]) -> str:
         """Return an id that no task and no entry (``is_shown``) has; the caller holds the lock of the store."""
-        return readable_id(lambda name: name in tasks or name in self.archive or is_shown(name), self._rng, len(tasks))
+        return readable_id(lambda name: name in tasks or name in self.archive or is_shown(name), self.rng, len(tasks))
 
     def make_task(self, found: FoundTask, task_id: str, now: datetime) -> HeartbeatTask:
         """Return a new task from what was found in HEARTBEAT.md; a finished one gets the moment ``now`` as its end."""

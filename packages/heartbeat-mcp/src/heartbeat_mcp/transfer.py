@@ -29,10 +29,11 @@ class ArchiveTransfer:
         """Return the tasks that belong in the document, and the lines of the archive."""
         if self._archive:
             return nodes, self._archive.read_bytes() if self._archive.exists() else b""
-        archived = [node for node in nodes if HeartbeatTask.model_validate_json(node.line).columns.facet]
-        tasks = (HeartbeatTask.model_validate_json(node.line).model_dump(exclude={ARCHIVED}) for node in archived)
-        lines = [HeartbeatTask.model_validate(task).to_json() + b"\n" for task in tasks]
-        gone = {node.id for node in archived}
+        tasks = (HeartbeatTask.model_validate_json(node.line) for node in nodes)
+        archived = [task for task in tasks if task.columns.facet]
+        plain = (HeartbeatTask.model_validate(task.model_dump(exclude={ARCHIVED})) for task in archived)
+        lines = [task.to_json() + b"\n" for task in plain]
+        gone = {task.id for task in archived}
         return [node for node in nodes if node.id not in gone], b"".join(lines)
 
     def add_archived(self, path: Path, work: Transaction[HeartbeatTask]) -> int:

@@ -52,7 +52,6 @@ class HierarchyTask(Record):
     @cached_property
     @override
     def columns(self) -> Columns:
-        """The values that a store filters and counts tasks by."""
         return Columns(state=self.status.value)
 
     @property

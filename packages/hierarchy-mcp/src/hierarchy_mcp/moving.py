@@ -121,7 +121,6 @@ class HierarchyMover:
 
 
 def _children(tasks: Sequence[ForeignTask]) -> dict[str | None, list[str]]:
-    """Return the ids of the tasks below each parent, in order."""
     below: dict[str | None, list[str]] = {}
     for task in tasks:
         below.setdefault(task.parent, []).append(task.id)

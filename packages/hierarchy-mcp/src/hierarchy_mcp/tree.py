@@ -205,7 +205,6 @@ def choose_id(work: Transaction[HierarchyTask], wanted: str, rng: Random) -> str
 
 
 def _new_id(work: Transaction[HierarchyTask], given: Container[str], rng: Random) -> str:
-    """Return a free id of random characters."""
     while (found := "".join(rng.choices(_BASE32, k=_ID_LENGTH))) in work or found in given:
         pass
     return found

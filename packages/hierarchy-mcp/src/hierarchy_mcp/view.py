@@ -41,7 +41,6 @@ class HierarchyView(StoreView[HierarchyTask]):
 
     @override
     def render(self, tasks: Collection[HierarchyTask], task_id: str) -> dict[str, JsonValue]:
-        """Return the task with its subtasks, as ``getTask`` does."""
         return render_tree(tasks, tasks.get(task_id))
 
     @override

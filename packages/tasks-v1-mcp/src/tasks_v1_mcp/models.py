@@ -92,7 +92,6 @@ class StoredTask(TaskItem):
     @cached_property
     @override
     def columns(self) -> Columns:
-        """The values that a store filters, orders and counts tasks by."""
         return Columns(
             state=self.status.value,
             facet=self.category.value,

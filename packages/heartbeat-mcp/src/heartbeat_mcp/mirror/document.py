@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate, groupby
 from math import inf
 from operator import itemgetter
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from heartbeat_mcp.mirror.entries import Entry, overflow_line, render_entry
 from heartbeat_mcp.mirror.items import find_ids
@@ -20,7 +20,7 @@ from heartbeat_mcp.models import ACTIVE, HeartbeatStatus, HeartbeatTask
 from task_core.models import Clock
 from task_core.store import Selection, Store
 
-__all__ = ["ActiveEntries", "Document", "Filled", "Frame", "read_document"]
+__all__ = ["ActiveEntries", "Document", "Frame", "read_document"]
 
 _CONFLICT: Final = re.compile(rb"^(?:<{7}|>{7})(?: .*)?\r?$", re.MULTILINE)
 """A line with which a merge marks the start or the end of a conflict; a line of ``=`` alone may be a heading."""
@@ -82,15 +82,6 @@ def read_document(data: bytes, name: str) -> Document:
 _LINE_ENDS: Final = (b"\r", b"\n")
 
 
-class Filled(NamedTuple):
-    """A document with entries in its section."""
-
-    parts: Sequence[bytes]
-    """The bytes, to be written one after the other."""
-    shown: Sequence[bytes]
-    """The text of each unit of the section."""
-
-
 class Frame:
     """A document into which entries are put; filled, it reads back as a document with the same frame."""
 
@@ -113,8 +104,8 @@ class Frame:
         if section.after and not self._tail:
             self._tail = self._newline
 
-    def fill(self, entries: Sequence[Entry], max_chars: int) -> Filled:
-        """Return the document with the ``entries`` for which there is room.
+    def fill(self, entries: Sequence[Entry], max_chars: int) -> tuple[bytes, list[bytes]]:
+        """Return the document with the ``entries`` for which there is room, and the text of each unit of its section.
 
         ``max_chars`` is the most characters below the heading, 0 for no limit; if not all entries fit, a line counts
         the others (HB-14).
@@ -130,7 +121,7 @@ class Frame:
         before = self._before
         if any(body) and not before.endswith(_LINE_ENDS):
             before += self._newline
-        return Filled([before, *body, self._after], [*texts, *self._kept])
+        return b"".join([before, *body, self._after]), [*texts, *self._kept]
 
     def _body(self, own: Sequence[bytes]) -> list[bytes]:
         """Return the body with the server's ``own`` texts above what is kept."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.access import FileInUse, is_at_rest, make_rename, read_at_rest, write_in_place
-from heartbeat_mcp.mirror.document import Document, Entry, Filled, Frame, read_document
+from heartbeat_mcp.mirror.document import Document, Entry, Frame, read_document
 from heartbeat_mcp.mirror.markdown import find_similar_heading
 from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.reports import CONFLICT, FAILED, REMOVED, FileReports, keep_section
@@ -160,13 +160,13 @@ class Mirror:
         if self._is_left_alone(entries):
             self.is_written = True
             return False
-        filled = frame.fill(entries, self._max_chars)
+        data, texts = frame.fill(entries, self._max_chars)
         try:
             if not self._is_swept:
                 self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup)
             if self._is_to_be_kept or (reading and reading.overridden):
                 self._keep()
-            self._replace_if_different(filled, fsync_folder=fsync_folder)
+            self._replace_if_different(data, texts, fsync_folder=fsync_folder)
         except (FileChanged, FileInUse):
             self.forget()
             return True
@@ -177,7 +177,7 @@ class Mirror:
         if reading and reading.has_news:
             self.reports.report_reading(reading, self.shown)
         self._reading = None
-        self._texts = list(filled.shown)
+        self._texts = texts
         self.is_written = True
         self._warnings.settle(FAILED)
         self._warnings.settle(REMOVED)
@@ -240,15 +240,15 @@ class Mirror:
         if old:
             old.close()
 
-    def _replace_if_different(self, filled: Filled, *, fsync_folder: bool) -> None:
+    def _replace_if_different(self, data: bytes, texts: Sequence[bytes], *, fsync_folder: bool) -> None:
         is_new, before = self._document.section.is_new, self._data
-        if is_new or list(filled.shown) != self._texts:
-            self._replace(filled.parts, fsync_folder=fsync_folder)
+        if is_new or texts != self._texts:
+            self._replace(data, fsync_folder=fsync_folder)
         if is_new and (similar := find_similar_heading(before)):
             self.reports.report_similar(similar)
 
-    def _replace(self, parts: Sequence[bytes], *, fsync_folder: bool) -> None:
-        old, data = self._held, b"".join(parts)
+    def _replace(self, data: bytes, *, fsync_folder: bool) -> None:
+        old = self._held
         # A rename needs write permission for the folder only, but a file that was made read-only should stay as it is.
         if old and not (self.path.stat().st_mode & _ANY_WRITE and os.access(self.path, os.W_OK)):
             raise OSError(errno.EACCES, "the file is read-only")
