@@ -102,7 +102,7 @@ def test_a_to_do_of_a_server_without_a_section_is_at_hand_once_it_is_cleaned(tmp
     warnings = WarningList()
     store = open_tasks(HeartbeatSettings(task_store=f"sqlite:{tmp_path}/tasks.db"), CODEC, warnings)
     maker = TaskMaker(Archive(), utc_now, Random(7), lambda _field, _value: None)
-    service = HeartbeatService(store, TaskFile(store), maker, warnings, retention_days=7)
+    service = HeartbeatService(TaskFile(store), maker, warnings, retention_days=7)
     assert not service.can_answer_now()
     service.clean()
     assert service.can_answer_now()

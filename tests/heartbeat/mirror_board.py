@@ -141,19 +141,12 @@ class Board:
         check_reference: Callable[[str, str], None] = lambda _field, _value: None,
     ) -> TaskFile:
         """Return what keeps file and store in step, as a new process would make it."""
-        mirror = Mirror(
-            self.path,
-            self.warnings,
-            section=section,
-            max_chars=max_chars,
-            fsync=False,
-            clock=self.clock,
-        )
+        mirror = Mirror(self.path, self.warnings, section, max_chars, fsync=False, clock=self.clock)
         maker = TaskMaker(Archive(), self.clock, Random(7), check_reference)
         if not may_write:
-            return RecoverySource(mirror, self.store, maker, self.warnings)
+            return RecoverySource(mirror, self.store, maker)
         owner = Owner(str(self.path.with_name(store)), "", "")
-        return MirroredFile(mirror, self.store, maker, self.warnings, owner=owner, lock_seconds=lock_seconds)
+        return MirroredFile(mirror, self.store, maker, owner=owner, lock_seconds=lock_seconds)
 
     def put(self, *tasks: HeartbeatTask) -> None:
         """Store the tasks as a process does that keeps no file in step."""

@@ -42,22 +42,9 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
     store = open_store(share_pool(settings), CODEC, warnings, clock=clock, may_start_anew=True)
     archive = ArchiveFile(archive_path, warnings, fsync=fsync) if archive_path else Archive()
     maker = TaskMaker(archive, clock, Random(7), _accept)
-    mirror = Mirror(
-        settings.heartbeat_file_path,
-        warnings,
-        section=settings.heartbeat_section,
-        fsync=fsync,
-        clock=clock,
-    )
-    file = MirroredFile(
-        mirror,
-        store,
-        maker,
-        warnings,
-        owner=make_owner(settings),
-        lock_seconds=settings.task_lock_timeout,
-    )
-    service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
+    mirror = Mirror(settings.heartbeat_file_path, warnings, settings.heartbeat_section, 0, fsync, clock)
+    file = MirroredFile(mirror, store, maker, owner=make_owner(settings), lock_seconds=settings.task_lock_timeout)
+    service = HeartbeatService(file, maker, warnings, retention_days=settings.task_retention_days)
     return Parts(service, store, file, archive, mirror, warnings)
 
 

@@ -82,7 +82,7 @@ class Agent:
         settings_ = HeartbeatSettings.model_validate({**place(engine, folder), "heartbeat_file_path": None})
         self.store = open_store(settings_, HEARTBEAT, WarningList(), clock=clock)
         maker = TaskMaker(Archive(), clock, Random(7), lambda _field, _reference: None)
-        self._service = HeartbeatService(self.store, TaskFile(self.store), maker, WarningList(), retention_days=7)
+        self._service = HeartbeatService(TaskFile(self.store), maker, WarningList(), retention_days=7)
 
     def create(self) -> str:
         return self._service.create_task(TaskCreate.model_validate({"raw_user_request": "t"})).id

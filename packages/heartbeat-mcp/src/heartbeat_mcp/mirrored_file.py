@@ -29,7 +29,6 @@ from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import Wait
 from task_core.store import Store, Transaction
 from task_core.text import pluralize
-from task_core.warning_list import WarningList
 
 __all__ = ["MirroredFile"]
 
@@ -45,7 +44,6 @@ class MirroredFile(TaskFile):
         mirror: Mirror,
         store: Store[HeartbeatTask],
         maker: TaskMaker,
-        warnings: WarningList,
         *,
         owner: Owner,
         lock_seconds: float,
@@ -55,11 +53,10 @@ class MirroredFile(TaskFile):
         self._lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
         self._lock_seconds = lock_seconds
         self._turn = SharedTurn(self._begin, self._finish)
-        name = mirror.path.name
         self.mirror = mirror
-        self.intake = Intake(maker, name)
-        self.warnings = warnings
-        self.ownership = Ownership(self._lock, owner, store, warnings, file=name, section=mirror.section)
+        self.intake = Intake(maker, mirror)
+        self.warnings = mirror.warnings
+        self.ownership = Ownership(self._lock, owner, store, mirror.warnings, mirror.path.name, mirror.section)
         self.active = ActiveEntries(store, maker.clock)
         self.changed: set[str] = set()
         """Tasks that changed since the section was last written, and so may have no entry yet."""
@@ -99,7 +96,7 @@ class MirroredFile(TaskFile):
                 sync = stack.enter_context(self._turn.take(self._lock_seconds))
             except (StoreLocked, StoreWriteFailed) as error:
                 message = f"{self.mirror.path.name} was left as it is: {error.message}"
-                if not self.mirror.is_current() and (count := self.intake.count_additions(self.mirror, self.store)):
+                if not self.mirror.is_current() and (count := self.intake.count_additions(self.store)):
                     message += f" In it, {pluralize(count, 'line')} added by hand cannot become tasks until then."
                 self.warnings.add("mirror: lock", message)
                 self._is_behind = True
@@ -201,7 +198,7 @@ class _Pass:
             receipts = Receipts.from_fields(work.fields)
             if receipts and receipts.stored:
                 self._mirror.reports.report_removal("the file is created again")
-        taken = self._file.intake.take_in(document, work, self._mirror.holds, is_recovery=is_recovery)
+        taken = self._file.intake.take_in(document, work, is_recovery=is_recovery)
         self._has_bullets = self._has_bullets or bool(taken.bullets)
         is_first = SECTION not in work.fields or self._file.ownership.is_new_file
         if is_first and taken.bullets:

@@ -65,7 +65,6 @@ class _Parts(NamedTuple):
     """The service of one list, and what it works with."""
 
     service: HeartbeatService
-    view: HeartbeatView
     store: Store[HeartbeatTask]
     file: TaskFile
     found: WorkList
@@ -162,23 +161,17 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
     maker = TaskMaker(archive, clock, rng, partial(check_reference, workspace=settings.workspace_path, base=base))
     file = TaskFile(store)
     if path is not None:
-        mirror = Mirror(
-            path,
-            warnings,
-            section=settings.heartbeat_section,
-            max_chars=settings.heartbeat_max_chars,
-            fsync=settings.task_fsync,
-            clock=clock,
-        )
-        file = RecoverySource(mirror, store, maker, warnings)
+        section, limit = settings.heartbeat_section, settings.heartbeat_max_chars
+        mirror = Mirror(path, warnings, section, limit, settings.task_fsync, clock)
+        file = RecoverySource(mirror, store, maker)
         if settings.auto_sync_enabled:
             seconds = settings.task_lock_timeout
-            file = MirroredFile(mirror, store, maker, warnings, owner=make_owner(settings), lock_seconds=seconds)
-    service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
+            file = MirroredFile(mirror, store, maker, owner=make_owner(settings), lock_seconds=seconds)
+    service = HeartbeatService(file, maker, warnings, retention_days=settings.task_retention_days)
     history = StoreHistory(store, transaction=service.transaction, settle=service.check_undone)
     view = HeartbeatView(store, archive, clock)
     found = WorkList(history, view, StoreClaiming(store, view, service.transaction))
-    return _Parts(service, view, store, file, found)
+    return _Parts(service, store, file, found)
 
 
 def _add_tools(server: TaskServer, finder: _ListFinder) -> None:
@@ -212,7 +205,7 @@ def _make_resources(
 
     def summary() -> str:
         finder.parts.service.catch_up()
-        return render_summary(*finder.parts.view.overview(MAX_SUMMED), "task_list")
+        return render_summary(*finder.parts.found.view.overview(MAX_SUMMED), "task_list")
 
     return TaskResources(
         store,

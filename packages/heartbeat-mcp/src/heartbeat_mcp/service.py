@@ -20,7 +20,7 @@ from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, quote_names
 from task_core.files import describe
 from task_core.models import microseconds
-from task_core.store import Collection, Order, Selection, Store, Transaction
+from task_core.store import Collection, Order, Selection, Transaction
 from task_core.warning_list import WarningList
 
 __all__ = ["HeartbeatService", "TaskListPage"]
@@ -52,14 +52,13 @@ class HeartbeatService:
 
     def __init__(
         self,
-        store: Store[HeartbeatTask],
         file: TaskFile,
         maker: TaskMaker,
         warnings: WarningList,
         *,
         retention_days: float,
     ) -> None:
-        self._store = store
+        self._store = file.store
         self._file = file
         self._archive = maker.archive
         self._maker = maker

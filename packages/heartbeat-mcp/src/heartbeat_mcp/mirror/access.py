@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -70,31 +71,25 @@ _OTHER_FILE: Final = "mirror: file of the list"
 """Causes of the warnings that the section belongs to another store, and that another file shows the list."""
 
 
+@dataclass(eq=False)
 class Ownership:
     """Decides whether a section belongs to this store, and the list to this file, under the lock of the file."""
 
-    def __init__(
-        self,
-        lock: SectionLock,
-        owner: Owner,
-        store: Store[HeartbeatTask],
-        warnings: WarningList,
-        *,
-        file: str,
-        section: str,
-    ) -> None:
-        """Claim the ``section`` for ``owner``, which has no id yet; call the file ``file`` in warnings."""
-        self._section = section.casefold()
-        self._lock = lock
-        self._owner = owner
-        self._store = store
-        self._warnings = warnings
-        self._file = file
+    lock: SectionLock
+    owner: Owner
+    """The store, without its id, and this file."""
+    store: Store[HeartbeatTask]
+    warnings: WarningList
+    file: str
+    """This file by its base name."""
+    section: str
+
+    def __post_init__(self) -> None:
         self._known = b""
         self._recorded = ""
         self._other: Owner | None = None
         self._holder = ""
-        self.is_shared = bool(owner.file)
+        self.is_shared = bool(self.owner.file)
         """True if servers with other files may share the list, so that this file must claim it."""
         self.is_new_file = False
         """True if this file has just replaced another one that showed the list."""
@@ -104,24 +99,24 @@ class Ownership:
         """True if the section or the list was another's when this was last checked, and still is."""
         if self._other is not None and self._other.is_there:
             return True
-        return bool(self._holder) and not self._owner.may_replace(self._holder)
+        return bool(self._holder) and not self.owner.may_replace(self._holder)
 
     def check_section(self) -> bool:
         """Return whether the section belongs to this store, or to none that exists; else warn."""
         try:
-            line = self._lock.read()
+            line = self.lock.read()
         except OSError as error:
-            raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
+            raise StoreWriteFailed(f"{self.file}.lock", describe(error)) from error
         if line and line == self._known:
             return True
-        owner, mine = parse_owners(line).get(self._section), self._owner.with_id(self._store)
+        owner, mine = parse_owners(line).get(self.section.casefold()), self.owner.with_id(self.store)
         self._known = b""
         self._recorded = owner.file if owner and owner.is_same_store_as(mine) else ""
         self._other = owner if owner and not owner.gives_way_to(mine) else None
         if self._other:
-            self._warnings.add(_OTHER_STORE, describe_other_store(self._file, self._other, mine))
+            self.warnings.add(_OTHER_STORE, describe_other_store(self.file, self._other, mine))
             return False
-        self._warnings.settle(_OTHER_STORE)
+        self.warnings.settle(_OTHER_STORE)
         return True
 
     def claim_list(self, work: Transaction[HeartbeatTask]) -> bool:
@@ -129,20 +124,20 @@ class Ownership:
 
         A file that replaces another one has no receipts: what the server wrote there is not what is in it.
         """
-        mine, holder = self._owner, work.owner
+        mine, holder = self.owner, work.owner
         if not mine.file:
             return True
         is_same = mine.is_same_file_as(holder, self._recorded)
         if not (is_same or mine.may_replace(holder)):
             self._holder = holder
-            self._warnings.add(_OTHER_FILE, describe_other_file(self._file, holder, is_far=mine.is_far))
+            self.warnings.add(_OTHER_FILE, describe_other_file(self.file, holder, is_far=mine.is_far))
             return False
         if holder and not is_same:
             work.set_fields({**work.fields, SECTION: {}})
             self.is_new_file = True
         work.set_owner(mine.file)
         self._holder = ""
-        self._warnings.settle(_OTHER_FILE)
+        self.warnings.settle(_OTHER_FILE)
         return True
 
     def forget(self) -> None:
@@ -154,11 +149,11 @@ class Ownership:
         if self._known:
             return
         with suppress(OSError):  # the disk is full: the next pass tries again
-            owner = self._owner.with_id(self._store)
-            others = {name: other for name, other in parse_owners(self._lock.read()).items() if other.is_there}
-            line = render_owners({**others, self._section: owner})
-            self._lock.write(line)
-            self._known, self._recorded, self.is_new_file = line, self._owner.file, False
+            owner = self.owner.with_id(self.store)
+            others = {name: other for name, other in parse_owners(self.lock.read()).items() if other.is_there}
+            line = render_owners({**others, self.section.casefold(): owner})
+            self.lock.write(line)
+            self._known, self._recorded, self.is_new_file = line, self.owner.file, False
 
 
 _REST_SECONDS: Final = 2.0

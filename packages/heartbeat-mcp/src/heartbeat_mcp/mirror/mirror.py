@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,7 @@ from heartbeat_mcp.mirror.reports import CONFLICT, FAILED, REMOVED, FileReports,
 from heartbeat_mcp.mirror.section import Part
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, identify
-from task_core.models import Clock, utc_now
+from task_core.models import Clock
 from task_core.warning_list import WarningList
 
 __all__ = ["Mirror"]
@@ -35,37 +36,27 @@ _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 """The write bits of a file mode; a file without any of them counts as read-only even for root."""
 
 
+@dataclass(eq=False)
 class Mirror:
     """Knows what the section of HEARTBEAT.md shows, and makes it show something else."""
 
-    def __init__(
-        self,
-        path: Path,
-        warnings: WarningList,
-        *,
-        section: str = "TODO",
-        max_chars: int = 0,
-        fsync: bool = True,
-        clock: Clock = utc_now,
-    ) -> None:
-        """Mirror into the section called ``section`` of the file at ``path``.
+    path: Path
+    warnings: WarningList
+    section: str
+    max_chars: int
+    """The most characters of the section below its heading, 0 for no limit (HB-14)."""
+    fsync: bool
+    clock: Clock
 
-        ``max_chars`` is the most characters of the section below its heading, 0 for no limit (HB-14).
-        """
-        self.path = path
-        self._warnings = warnings
-        self.reports = FileReports(path.name, section, warnings)
-        self.section = section
-        self._max_chars = max_chars
-        self._fsync = fsync
-        self._clock = clock
-        self._backup = path.with_name(f"{path.name}.bak")
+    def __post_init__(self) -> None:
+        self.reports = FileReports(self.path.name, self.section, self.warnings)
+        self._backup = self.path.with_name(f"{self.path.name}.bak")
         self._held: HeldFile | None = None
         self._data = b""
         self._is_known = False
         self._lost_at: datetime | None = None
         self._was_filled = False
-        self._document = read_document(b"", section)
+        self._document = read_document(b"", self.section)
         self._reading: Reading | None = None
         self._frame: Frame | None = None
         self._texts: list[bytes] = []
@@ -107,7 +98,7 @@ class Mirror:
         if lines := self._document.conflicts:
             self.reports.report_conflict(lines)
             return None
-        self._warnings.settle(CONFLICT)
+        self.warnings.settle(CONFLICT)
         return None if self._frame else self._document
 
     def keep(self) -> None:
@@ -118,7 +109,7 @@ class Mirror:
 
     def _keep(self) -> None:
         section = self._document.section
-        keep_section(self._backup, section.heading + section.body, self._clock(), fsync=self._fsync)
+        keep_section(self._backup, section.heading + section.body, self.clock(), fsync=self.fsync)
         self._is_to_be_kept = False
 
     def forget(self) -> None:
@@ -128,14 +119,14 @@ class Mirror:
     def wait(self) -> None:
         """Leave the file alone until the next ``look``: others are writing it."""
         if not self.is_waiting:
-            self._waiting_since = self._clock()
+            self._waiting_since = self.clock()
         self._is_known, self.is_written, self.is_waiting = False, False, True
         self._frame = None
 
     @property
     def waited(self) -> timedelta:
         """The time for which others have been writing the file, while it ``is_waiting``."""
-        now = self._clock()
+        now = self.clock()
         return now - (self._waiting_since or now)
 
     def holds(self, task_id: str) -> bool:
@@ -160,7 +151,7 @@ class Mirror:
         if self._is_left_alone(entries):
             self.is_written = True
             return False
-        data, texts = frame.fill(entries, self._max_chars)
+        data, texts = frame.fill(entries, self.max_chars)
         try:
             if not self._is_swept:
                 self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup)
@@ -179,8 +170,8 @@ class Mirror:
         self._reading = None
         self._texts = texts
         self.is_written = True
-        self._warnings.settle(FAILED)
-        self._warnings.settle(REMOVED)
+        self.warnings.settle(FAILED)
+        self.warnings.settle(REMOVED)
         return False
 
     def _fail(self, what: str, error: OSError) -> None:
@@ -231,7 +222,7 @@ class Mirror:
         if not (is_blank or self._document.has_text_around) or document.has_text_around:
             self._lost_at = None
             return False
-        now = self._clock()
+        now = self.clock()
         self._lost_at = self._lost_at or now
         return abs(now - self._lost_at) < _LOST_TIME
 
@@ -255,10 +246,10 @@ class Mirror:
         # The store is on disk by now. If a power cut brings back the previous section, the next start corrects it.
         rename = make_rename(old, self._data)
         try:
-            held = replace_file(self.path, data, fsync=self._fsync, fsync_folder=fsync_folder, rename=rename)
+            held = replace_file(self.path, data, fsync=self.fsync, fsync_folder=fsync_folder, rename=rename)
         except OSError as error:
             if not old or error.errno not in _NOT_REPLACEABLE:
                 raise
-            held = write_in_place(self.path, old, self._data, data, fsync=self._fsync)
+            held = write_in_place(self.path, old, self._data, data, fsync=self.fsync)
         self._hold(held, data)
         self._document = self._document.written()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -24,17 +25,17 @@ _MAX_NAMED: Final = 300
 """Characters of what a person wrote that a warning shows."""
 
 
+@dataclass(frozen=True)
 class FileReports:
     """Warns of what happens to one section of the file called ``name``."""
 
-    def __init__(self, name: str, section: str, warnings: WarningList) -> None:
-        self._name = name
-        self._section = section
-        self._warnings = warnings
+    name: str
+    section: str
+    warnings: WarningList
 
     def report_reading(self, reading: Reading, shown: Container[str]) -> None:
         """Warn of what was overwritten, of missing entries that are ``shown`` again, and of what was not taken in."""
-        name = self._name
+        name = self.name
         if reading.overridden:
             self._say(
                 f"Your edit to {_join(reading.overridden)} in {name} was overwritten: the store is authoritative. The "
@@ -47,42 +48,40 @@ class FileReports:
             )
         if reading.refused:
             message = f"Lines of {name} cannot become tasks and stay as they are: {_join(reading.refused)}."
-            self._warnings.add(f"mirror: {message}", message)
+            self.warnings.add(f"mirror: {message}", message)
 
     def report_similar(self, heading: str) -> None:
         """Warn of a heading under which people have tasks, as a new section was added."""
         shown = shorten(escape_invisible(heading), _MAX_NAMED)
         self._say(
-            f"{self._name} has the heading '{shown}', but tasks are in a new section, '## {self._section}'. To have "
+            f"{self.name} has the heading '{shown}', but tasks are in a new section, '## {self.section}'. To have "
             f"them under that heading, delete the new section, write '## {shown}' and set HEARTBEAT_SECTION to "
             f"'{shown}'."
         )
 
     def report_removal(self, outcome: str) -> None:
         """Warn of a file that is gone although the server wrote entries into it (HB-18)."""
-        self._warnings.add(
+        self.warnings.add(
             REMOVED,
-            f"{self._name} is gone: it was deleted, or a program took it over, as OpenClaw does from 2026.8.1 on. "
+            f"{self.name} is gone: it was deleted, or a program took it over, as OpenClaw does from 2026.8.1 on. "
             f"The tasks are safe in the store, and {outcome}. Set AUTO_SYNC_ENABLED=false if nothing reads the file.",
         )
 
     def report_conflict(self, lines: Sequence[int]) -> None:
         """Warn of merge conflict markers in these lines."""
         named = ", ".join(map(str, lines[:10]))
-        message = f"{self._name} has merge conflict markers in line {named}: nothing is taken from it or "
-        self._warnings.add(CONFLICT, f"{message}written to it until you resolve the conflict.")
+        message = f"{self.name} has merge conflict markers in line {named}: nothing is taken from it or "
+        self.warnings.add(CONFLICT, f"{message}written to it until you resolve the conflict.")
 
     def report_failure(self, what: str, error: OSError) -> None:
         """Warn of a file that could not be read or written."""
-        message = (
-            f"{self._name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
-        )
-        self._warnings.add(FAILED, message)
+        message = f"{self.name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
+        self.warnings.add(FAILED, message)
 
     def _say(self, message: str) -> None:
         """Warn of something that is reported again when it happens again."""
-        self._warnings.add(f"mirror: {message}", message)
-        self._warnings.settle(f"mirror: {message}")
+        self.warnings.add(f"mirror: {message}", message)
+        self.warnings.settle(f"mirror: {message}")
 
 
 def _join(names: Sequence[str]) -> str:
