@@ -163,23 +163,18 @@ _LONGEST_SECONDS: Final = 60.0
 
 
 class PassTimer:
-    """Plans one pass at a time; ``run`` makes it."""
+    """Plans the next pass, which ``run`` makes."""
 
     def __init__(self, run: Callable[[], None]) -> None:
         self._run = run
-        self._timer: threading.Timer | None = None
+        self._timer = threading.Timer(0, run)  # which is never started
         self._is_over = False
 
     def plan(self, seconds: float = 0) -> None:
-        """Make a pass in about ``seconds``, unless one is planned as early or under way in a thread that plans too."""
-        seconds = min(max(seconds, _PAUSE_SECONDS), _LONGEST_SECONDS)
-        planned = self._timer
-        if planned is not None and planned.interval > seconds:
-            planned.cancel()
-            planned = None
-        is_planned = planned is not None and planned.is_alive() and planned is not threading.current_thread()
-        if not (is_planned or self._is_over):
-            self._timer = threading.Timer(seconds, self._run)
+        """Make a pass in about ``seconds`` in place of the one that is planned."""
+        self._timer.cancel()
+        if not self._is_over:
+            self._timer = threading.Timer(min(max(seconds, _PAUSE_SECONDS), _LONGEST_SECONDS), self._run)
             self._timer.daemon = True
             with suppress(RuntimeError):  # no thread can be started: the next call plans again
                 self._timer.start()
@@ -187,8 +182,7 @@ class PassTimer:
     def close(self) -> None:
         """Begin no more passes."""
         self._is_over = True
-        if timer := self._timer:
-            timer.cancel()
+        self._timer.cancel()
 
 
 class TaskFile:

@@ -65,7 +65,7 @@ class _Parts(NamedTuple):
     """The service of one list, and what it works with."""
 
     service: HeartbeatService
-    store: Store[HeartbeatTask]
+    view: HeartbeatView
     file: TaskFile
     found: WorkList
 
@@ -107,7 +107,7 @@ class _ListFinder:
         """End every wait."""
         if self.opened is not None:
             self.opened.file.close()
-            self.opened.store.close()
+            self.opened.file.store.close()
 
 
 def build_server(
@@ -130,7 +130,7 @@ def build_server(
         close=finder.close,
         can_answer_now=lambda: finder.opened is not None and finder.opened.service.can_answer_now(),
     )
-    store = finder.opened.store if finder.opened else lambda: finder.parts.store
+    store = finder.opened.file.store if finder.opened else lambda: finder.parts.file.store
     _add_tools(server, finder)
     add_extra_tools(
         server,
@@ -171,7 +171,7 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
     history = StoreHistory(store, transaction=service.transaction, settle=service.check_undone)
     view = HeartbeatView(store, archive, clock)
     found = WorkList(history, view, StoreClaiming(store, view, service.transaction))
-    return _Parts(service, store, file, found)
+    return _Parts(service, view, file, found)
 
 
 def _add_tools(server: TaskServer, finder: _ListFinder) -> None:
@@ -205,7 +205,7 @@ def _make_resources(
 
     def summary() -> str:
         finder.parts.service.catch_up()
-        return render_summary(*finder.parts.found.view.overview(MAX_SUMMED), "task_list")
+        return render_summary(*finder.parts.view.overview(MAX_SUMMED), "task_list")
 
     return TaskResources(
         store,
