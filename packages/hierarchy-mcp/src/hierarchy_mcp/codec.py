@@ -55,21 +55,18 @@ class ForestCodec(Codec[HierarchyTask]):
         children: dict[str, list[Node]] = {}
         for node in nodes[1:]:
             children.setdefault(node.parent, []).append(node)
-        lines: list[bytes] = []
-        waiting: list[tuple[Node | None, bytes, bytes]] = [(nodes[0], b"", b"")]
-        while waiting:
-            node, indent, end = waiting.pop()
-            if node is None:
-                lines.append(indent + _CLOSE + end)
-                continue
-            head = indent + node.line[:-1] + _OPEN
-            below = children.get(node.id, [])
-            lines.append(head if below else head + _CLOSE + end)
-            if below:
-                waiting.append((None, indent, end))
-                waiting.append((below[-1], indent + _INDENT, b""))
-                waiting.extend((child, indent + _INDENT, b",") for child in reversed(below[:-1]))
-        return b"\n".join(lines)
+
+        def lines(node: Node, indent: bytes, end: bytes) -> Iterator[bytes]:
+            head, below = indent + node.line[:-1] + _OPEN, children.get(node.id, [])
+            if not below:
+                yield head + _CLOSE + end
+                return
+            yield head
+            for child in below:
+                yield from lines(child, indent + _INDENT, b"" if child is below[-1] else b",")
+            yield indent + _CLOSE + end
+
+        return b"\n".join(lines(nodes[0], b"", b""))
 
     @override
     def tail(self, roots: Iterable[str], fields: Mapping[str, JsonValue]) -> bytes:
@@ -83,7 +80,7 @@ class ForestCodec(Codec[HierarchyTask]):
             raise StoreNewer(source.name, version, KIND.version)
         if not isinstance(document, list):
             raise source.wrong((), "an array of tasks")
-        items = [*_items(source, document)]
+        items = [*_items(source, (), "", ROOTS, document, {})]
         statuses = _statuses(items, self.find_claimed())
         records: dict[str, list[tuple[HierarchyTask, str]]] = {}
         for item in items:
@@ -110,19 +107,16 @@ def open_trees(settings: HierarchySettings, warnings: WarningList, clock: Clock 
     return store
 
 
-def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
-    """Yield the tasks of a document, each followed by what is below it.
+def _items(
+    source: Source, above: Path, root: str, parent: str, document: Sequence[JsonValue], paths: dict[str, Path]
+) -> Iterator[_Item]:
+    """Yield the tasks of a list at the path ``above``, each followed by what is below it; ``paths`` has those so far.
 
     Raises:
         StoreDamaged: something there is not a valid task.
     """
-    paths: dict[str, Path] = {}
-    waiting: list[tuple[Path, str, str, JsonValue]] = [
-        ((place,), "", ROOTS, item) for place, item in enumerate(document)
-    ]
-    waiting.reverse()
-    while waiting:
-        path, root, parent, item = waiting.pop()
+    for place, item in enumerate(document):
+        path = (*above, place)
         below = item.get("tasks") if isinstance(item, dict) else None
         if not isinstance(item, dict) or not (below is None or isinstance(below, list)):
             where = path if not isinstance(item, dict) else (*path, "tasks")
@@ -136,10 +130,8 @@ def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
         if task.id in paths:
             raise source.repeated_id(path, paths[task.id])
         paths[task.id] = path
-        root = root or task.id
-        yield _Item(root, parent, task, item.get("status"))
-        children = [((*path, "tasks", place), root, task.id, child) for place, child in enumerate(below or ())]
-        waiting.extend(reversed(children))
+        yield _Item(root or task.id, parent, task, item.get("status"))
+        yield from _items(source, (*path, "tasks"), root or task.id, task.id, below or (), paths)
 
 
 def _statuses(items: Sequence[_Item], claimed: Container[str]) -> dict[str, HierarchyStatus]:

@@ -50,8 +50,7 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
         close=store.close,
         can_answer_now=store.can_answer_now,
     )
-    _add_keeping_tools(server, service)
-    _add_working_tools(server, service)
+    _add_tools(server, service)
     view = HierarchyView(store)
     view.has_ordered_roots = settings.root_order == "strict"
     claiming = StoreClaiming(store, view, settle=service.settle_released)
@@ -90,7 +89,7 @@ def _board(store: Store[HierarchyTask], view: HierarchyView) -> TaskResources:
     )
 
 
-def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
+def _add_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Create task", whole=True)
     def createTask(arguments: CreateTask) -> TreeAnswer:
         """Create a todo task and any nested subtasks, all or none."""
@@ -119,8 +118,6 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
         """Delete a task with all its subtasks."""
         return service.delete_task(arguments.id)
 
-
-def _add_working_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Start task", idempotent=True, uncut=("hierarchy_summary",))
     def startTask(arguments: StartTask) -> StartedTask:
         """Start a leaf, or a parent's first open leaf. All before it must be done. The active one becomes todo."""

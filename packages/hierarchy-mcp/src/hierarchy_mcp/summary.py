@@ -105,15 +105,13 @@ def table(
         limit //= 2
 
 
-def walk(tasks: Collection[HierarchyTask]) -> Iterator[tuple[HierarchyTask, HierarchyTask | None]]:
-    """Yield every task with its parent, in the order of the tree."""
-    waiting: list[tuple[HierarchyTask, HierarchyTask | None]] = [
-        (task, None) for task in reversed(tasks.children(ROOTS))
-    ]
-    while waiting:
-        task, parent = waiting.pop()
+def walk(
+    tasks: Collection[HierarchyTask], parent: HierarchyTask | None = None
+) -> Iterator[tuple[HierarchyTask, HierarchyTask | None]]:
+    """Yield every task below ``parent``, or all, with its parent, in the order of the tree."""
+    for task in tasks.children(parent.id if parent else ROOTS):
         yield task, parent
-        waiting.extend((child, task) for child in reversed(tasks.children(task.id)))
+        yield from walk(tasks, task)
 
 
 def _place_rows(

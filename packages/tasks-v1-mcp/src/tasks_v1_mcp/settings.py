@@ -1,6 +1,5 @@
 """The settings of this server, read once from the environment."""
 
-from pathlib import Path
 from typing import Annotated
 
 from platformdirs import user_data_path
@@ -9,10 +8,6 @@ from pydantic import Field
 from task_core.cli.settings import AbsolutePath, StoreServerSettings
 
 __all__ = ["TasksSettings"]
-
-
-def _default_path() -> Path:
-    return user_data_path("tasks-v1-mcp", appauthor=False) / "tasks.json"
 
 
 class TasksSettings(StoreServerSettings):
@@ -26,7 +21,7 @@ class TasksSettings(StoreServerSettings):
         AbsolutePath,
         Field(
             title="File of the tasks",
-            default_factory=_default_path,
+            default_factory=lambda: user_data_path("tasks-v1-mcp", appauthor=False) / "tasks.json",
             description="Absolute path of the document; the server creates its folder.",
         ),
     ]

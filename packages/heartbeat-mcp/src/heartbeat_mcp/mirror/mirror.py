@@ -165,7 +165,7 @@ class Mirror:
             self._fail("could not be written", error)
             return False
         self.shown = {entry.task_id: entry.text for entry in entries}
-        if reading and reading.has_news:
+        if reading:
             self.reports.report_reading(reading, self.shown)
         self._reading = None
         self._texts = texts

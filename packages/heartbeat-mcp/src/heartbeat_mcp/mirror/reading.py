@@ -56,11 +56,6 @@ class Reading:
         """True if there is nothing to take in or to apply."""
         return not (self.additions or self.ticks)
 
-    @property
-    def has_news(self) -> bool:
-        """True if there is something to warn of once the section is written."""
-        return bool(self.overridden or self.missing or self.refused)
-
 
 def describe_reading(reading: Reading, added: Sequence[str], file: str, *, is_recovery: bool) -> str:
     """Return the warning about what was taken in from ``file``, or nothing; ``added`` has the ids of the new tasks."""
