@@ -165,7 +165,7 @@ class _Pass:
         """Write the section, and return whether nothing is left to do; a failure becomes a warning."""
         is_shown = True
         try:
-            if self._is_ours and not self._is_committed and self._file.ownership.is_shared:
+            if self._is_ours and not self._is_committed and self._file.ownership.owner.file:
                 with self.transaction():  # the one of the call failed before it could claim the list
                     pass
             if self._is_ours:

@@ -89,8 +89,6 @@ class Ownership:
         self._recorded = ""
         self._other: Owner | None = None
         self._holder = ""
-        self.is_shared = bool(self.owner.file)
-        """True if servers with other files may share the list, so that this file must claim it."""
         self.is_new_file = False
         """True if this file has just replaced another one that showed the list."""
 
