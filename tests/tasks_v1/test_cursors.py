@@ -27,7 +27,7 @@ from task_core.store import Engine
 from task_core.store.statements import Key
 from tasks_v1_mcp.arguments import ListOrder, ListTasksArguments
 from tasks_v1_mcp.models import Priority, StoredTask, V1Status
-from tasks_v1_mcp.query import encode_cursor, make_selection
+from tasks_v1_mcp.service import encode_cursor, make_selection
 from tests.postgres import needs_postgres
 from tests.tasks_v1.conftest import START, make_task, opened, service_over
 

@@ -58,14 +58,13 @@ def find_rivals(work: Transaction[HierarchyTask], leaf: HierarchyTask) -> list[H
     That is in its root if that is claimed, or else in all roots that are not.
     """
     claimed = claimed_tasks(work)
-    own = find_path(work, leaf.id)[0].id
-    group = own if own in claimed else ""
 
-    def is_rival(task: HierarchyTask) -> bool:
+    def group(task: HierarchyTask) -> str:
         root = find_path(work, task.id)[0].id
-        return (root if root in claimed else "") == group
+        return root if root in claimed else ""
 
-    return [task for task in active_leaves(work) if task.id != leaf.id and is_rival(task)]
+    own = group(leaf)
+    return [task for task in active_leaves(work) if task.id != leaf.id and group(task) == own]
 
 
 def find_blocking(

@@ -167,17 +167,13 @@ class FileInUse(OSError):
 
 def read_at_rest(path: Path) -> tuple[HeldFile, bytes]:
     """Open the file at ``path`` and return it with its content; raise ``FileInUse`` if others may be writing it."""
-    held = open_held(path)
-    try:
+    with ExitStack() as opened:
+        held = opened.enter_context(closing(open_held(path)))
         with _hold_lease(held) as has_lease:
             data = held.read()
-            is_whole = has_lease or is_at_rest(held)
-    except BaseException:  # KeyboardInterrupt too: close the file, then raise again
-        held.close()
-        raise
-    if not is_whole:
-        held.close()
-        raise FileInUse
+            if not (has_lease or is_at_rest(held)):
+                raise FileInUse
+        opened.pop_all()  # it stays open
     return held, data
 
 
