@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from heartbeat_mcp.models import ARCHIVED, HeartbeatTask
 from task_core.errors import TaskNotFound
-from task_core.files import describe, require_regular
+from task_core.files import describe, identify, require_regular
 from task_core.history.history_file import append_lines
 from task_core.store import Collection, Transaction
 from task_core.text import nearest
@@ -124,15 +124,12 @@ class ArchiveFile(Archive):
 
     def _read_ids(self) -> set[str]:
         try:
-            status = self._path.stat()
-        except FileNotFoundError:
-            self._ids, self._place, self._read_to = set(), None, 0
-            return self._ids
+            found = identify(self._path)
         except OSError as error:
             self._warn(error)
             return self._ids
-        place = status.st_dev, status.st_ino
-        if place != self._place or status.st_size < self._read_to:
+        place = (found.device, found.inode) if found else None
+        if place != self._place or (found and found.size < self._read_to):
             self._ids, self._place, self._read_to = set(), place, 0
         for line in self._lines(self._read_to):
             if not (line.endswith(b"\n") or _parse(line)):
