@@ -136,6 +136,8 @@ class Lives(RuleBasedStateMachine):
     def insert(self, text: str, *, is_first: bool, notes: tuple[str, ...]) -> None:
         if self.life.document.section.is_new:
             self.looked()
+        if self.life.document.section.is_new:  # the first task adds it
+            self.life.create(self.word(), ideas=[])
         section = self.life.document.section
         data = self.life.data
         newline = section.newline
