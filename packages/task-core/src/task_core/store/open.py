@@ -146,7 +146,7 @@ class StoreSettings(BaseSettings):
     @property
     def document_path(self) -> Path | None:
         """The path of the JSON document if TASK_STORE is not set; None: in memory."""
-        path: Path | None = getattr(self, self.store_variable)
+        path: Path | None = getattr(self, self.store_variable, None)
         return path
 
     @property
