@@ -5,27 +5,15 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 from subprocess import TimeoutExpired
-from typing import Any, Final, Protocol
+from typing import Final
 
 from typing_extensions import override
 
-from benchmarks.finish_agent import Answer
-from benchmarks.finish_lists import Adapter, Call, unit_of
-from benchmarks.peers import ForeignClient, Peer
-from benchmarks.wire import CallFailed
+from benchmarks.finish_agent import Answer, Json
+from benchmarks.finish_lists import Adapter, Condition, unit_of
+from benchmarks.peers import ForeignClient, Peer, lay_out, open_peer
+from benchmarks.wire import Call, CallFailed
 from tests.wire.storm_process import forked
-
-__all__ = [
-    "PARTS",
-    "Channel",
-    "FileChannel",
-    "ForkedChannel",
-    "Json",
-    "Plan",
-    "ServerChannel",
-    "fill_list",
-    "find_open_units",
-]
 
 _WINDOW: Final = 12
 """Units before a unit among which are those that it needs."""
@@ -36,38 +24,14 @@ PARTS: Final = (1, 1, 2, 3, 8)
 _END_SECONDS: Final = 30.0
 """Seconds that a server gets to end by itself when its client is closed."""
 
-Json = dict[str, Any]
 
-
-class Channel(Protocol):
-    """The connection of one agent to its list."""
-
-    def tools(self) -> list[Json]:
-        """Return the tools, as ``tools/list`` answers."""
-        ...
-
-    def post(self, call: Call) -> None:
-        """Send a call."""
-
-    def answer(self) -> Answer:
-        """Return the answer to the call that was sent last."""
-        ...
-
-    def close(self) -> None:
-        """End as a client does that is closed."""
-
-    def kill(self) -> None:
-        """End as a process does that is killed."""
-
-
-class FileChannel(Channel):
+class _FileChannel:
     """A TODO.md, which its agents read and replace whole."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "TODO.md"
         self._call = Call("")
 
-    @override
     def tools(self) -> list[Json]:
         text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
         return [
@@ -75,11 +39,9 @@ class FileChannel(Channel):
             {"name": "write_file", "description": "Replace TODO.md.", "inputSchema": text},
         ]
 
-    @override
     def post(self, call: Call) -> None:
         self._call = call
 
-    @override
     def answer(self) -> Answer:
         call, self._call = self._call, Call("")
         if call.tool == "append_line":
@@ -91,45 +53,38 @@ class FileChannel(Channel):
             return Answer(self._path.read_text("utf-8"))
         return Answer("Written.")
 
-    @override
     def close(self) -> None:
         self.answer()  # the call that was sent is carried out
 
-    @override
     def kill(self) -> None:
         self._call = Call("")
 
 
-class ServerChannel(Channel):
+class _ServerChannel:
     """A server process."""
 
     def __init__(self, client: ForeignClient, folder: Path) -> None:
         self._client, self._folder = client.__enter__(), folder
         self._line = b""
 
-    @override
     def tools(self) -> list[Json]:
         tools: list[Json] = json.loads(self._client.exchange(self._client.line("tools/list")))["result"]["tools"]
         return tools
 
-    @override
     def post(self, call: Call) -> None:
         arguments = json.loads(json.dumps(call.arguments).replace("{folder}", str(self._folder)))
-        self._line = self._client.tool_line(call.tool, **arguments)
+        self._line = self._client.tool_line(Call(call.tool, arguments))
         self._client.write(self._line)
 
-    @override
     def answer(self) -> Answer:
         return _read_result(json.loads(self._client.answer_to(self._line)))
 
-    @override
     def close(self) -> None:
         self._client.close_input()
         with suppress(TimeoutExpired):
             self._client.exit_code(_END_SECONDS)
         self.kill()
 
-    @override
     def kill(self) -> None:
         self._client.process.kill()
         self._client.process.wait()
@@ -138,7 +93,7 @@ class ServerChannel(Channel):
         self._client.close_output()
 
 
-class ForkedChannel(Channel):
+class _ForkedChannel:
     """A server process of ours, forked from one that has loaded it, which is cheaper than to start it anew."""
 
     def __init__(self, server: Peer, folder: Path) -> None:
@@ -146,24 +101,19 @@ class ForkedChannel(Channel):
         self._server = forked(server.command[-1], environment, folder / "servers.log")
         self._server.greet()
 
-    @override
     def tools(self) -> list[Json]:
         tools: list[Json] = self._server.request("tools/list", {})["tools"]
         return tools
 
-    @override
     def post(self, call: Call) -> None:
         self._server.ask({0: (call.tool, call.arguments)})
 
-    @override
     def answer(self) -> Answer:
         return _read_result(self._server.receive())
 
-    @override
     def close(self) -> None:
         self._server.close()
 
-    @override
     def kill(self) -> None:
         self._server.kill()
 
@@ -172,6 +122,26 @@ def _read_result(message: Json) -> Answer:
     failure: Json = {"isError": True, "content": [{"type": "text", "text": str(message)}]}
     result: Json = message.get("result") or failure
     return Answer("\n".join(part.get("text", "") for part in result["content"]), bool(result.get("isError")))
+
+
+Channel = _FileChannel | _ServerChannel | _ForkedChannel
+"""The connection of one agent to its list.
+
+``post`` sends a call, and ``answer`` returns the answer to the one that was sent last. ``close`` ends as a client does
+that is closed, and ``kill`` as a process does that is killed.
+"""
+
+
+def open_channel(condition: Condition, folder: Path, programs: Path, *, is_new: bool = False) -> Channel | None:
+    """Return a connection to the list in ``folder``, which is made first if it is new; None if there is no list."""
+    server = condition.server
+    if server and condition.group == "ours":
+        if is_new:
+            lay_out(server, folder)
+        return _ForkedChannel(server, folder)
+    if server:
+        return _ServerChannel(open_peer(server, programs, folder, is_new=is_new), folder)
+    return _FileChannel(folder) if condition.adapter else None
 
 
 class Plan:

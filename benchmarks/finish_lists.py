@@ -11,15 +11,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from benchmarks.peers import OURS, PEERS, Peer
-
-__all__ = ["CONDITIONS", "TODO", "Adapter", "Call", "Condition", "Task", "needs_of", "unit_of"]
-
-
-class Call(NamedTuple):
-    """A tool and its arguments."""
-
-    tool: str
-    arguments: Mapping[str, Any] = {}
+from benchmarks.wire import Call
 
 
 class Task(NamedTuple):
@@ -88,16 +80,16 @@ def _json_tasks(answer: str, *, path: tuple[str, ...], text: str, started: str, 
         return []
 
 
-def _after_last(answer: str, path: tuple[str, ...]) -> dict[str, Any]:
-    found = json.loads(answer)
-    for name in path:
-        found = found.get(name) or {}
-    return {"after": found} if isinstance(found, str) else {}
+def _next_page(argument: str, *path: str) -> Callable[[str], dict[str, Any]]:
+    """Return what reads the argument for the next page from an answer, where it is at ``path``."""
 
+    def read(answer: str) -> dict[str, Any]:
+        found = json.loads(answer)
+        for name in path:
+            found = found.get(name) or {}
+        return {argument: found} if found else {}
 
-def _cursor(answer: str) -> dict[str, Any]:
-    cursor = json.loads(answer).get("next_cursor")
-    return {"cursor": cursor} if cursor else {}
+    return read
 
 
 _CLOSED: Final = frozenset({"done", "Complete", "Fail", "canceled", "cancelled"})
@@ -106,7 +98,7 @@ _TASKS_V1: Final = Adapter(
     create=lambda _number, text, _needs: Call("create_task", {"title": text}),
     list=Call("list_tasks", {"status": "open", "limit": 100}),
     parse=partial(_json_tasks, path=("tasks",), text="title", started="in_progress", closed=_CLOSED),
-    more=_cursor,
+    more=_next_page("cursor", "next_cursor"),
     start=lambda task, _: [Call("update_task_status", {"id": task, "status": "in_progress"})],
     finish=lambda task, _: [Call("update_task_status", {"id": task, "status": "done"})],
     is_newest_first=True,
@@ -115,7 +107,7 @@ _HEARTBEAT: Final = Adapter(
     create=lambda _number, text, _needs: Call("task_create", {"raw_user_request": text}),
     list=Call("task_list"),
     parse=partial(_json_tasks, path=("tasks",), text="raw_user_request", started="Running", closed=_CLOSED),
-    more=partial(_after_last, path=("next_after",)),
+    more=_next_page("after", "next_after"),
     start=lambda task, _: [Call("task_update", {"task_id": task, "updates": {"status": "Running"}})],
     finish=lambda task, _: [Call("task_update", {"task_id": task, "updates": {"status": "Complete"}})],
 )
@@ -123,7 +115,7 @@ _HIERARCHY: Final = Adapter(
     create=lambda _number, text, _needs: Call("createTask", {"name": text}),
     list=Call("listTasks", {"depth": 0}),
     parse=partial(_json_tasks, path=("tasks",), text="name", started="in_progress", closed=_CLOSED),
-    more=partial(_after_last, path=("next_after",)),
+    more=_next_page("after", "next_after"),
     start=lambda task, _: [Call("startTask", {"id": task})],
     finish=lambda task, _: [Call("completeTask", {"id": task, "resolution": "The line is written."})],
 )
@@ -131,7 +123,7 @@ _TASKMASTER: Final = Adapter(
     create=lambda _number, text, needs: Call("add_task", {"title": text, "dependencies": [str(one) for one in needs]}),
     list=Call("get_tasks", {"status": "pending,in-progress"}),
     parse=partial(_json_tasks, path=("data", "tasks"), text="title", started="in-progress", closed=_CLOSED),
-    more=partial(_after_last, path=("data", "nextAfter")),
+    more=_next_page("after", "data", "nextAfter"),
     start=lambda task, _: [Call("set_task_status", {"id": task, "status": "in-progress"})],
     finish=lambda task, _: [Call("set_task_status", {"id": task, "status": "done"})],
     checks_needs=True,
@@ -256,16 +248,11 @@ def _ours(peer: Peer, *, with_extras: bool) -> Condition:
     adapter, name = _ADAPTERS[peer.name], peer.name.removesuffix("-mcp")
     if not with_extras:
         return Condition(name, adapter, peer, "ours")
-    names = ("brief", "claim_task", "release_task")
-    brief, claim, release = map(_camel, names) if name == "hierarchy" else names
+    names = ("brief", "claimTask", "releaseTask") if name == "hierarchy" else ("brief", "claim_task", "release_task")
+    brief, claim, release = names
     environment = {**peer.environment, "TASK_EXTRA_TOOLS": "all"}
     extended = replace(adapter, brief=brief, claim=claim, release=release)
     return Condition(f"{name} + extras", extended, replace(peer, environment=environment), "ours")
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
 
 
 CONDITIONS: Final = (

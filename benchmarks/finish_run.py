@@ -8,35 +8,22 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from benchmarks.finish_agent import WAIT, WORK, Agent, Answer, Memory, Steps
-from benchmarks.finish_channels import (
-    PARTS,
-    Channel,
-    FileChannel,
-    ForkedChannel,
-    Json,
-    Plan,
-    ServerChannel,
-    fill_list,
-    find_open_units,
-)
-from benchmarks.finish_lists import Call, Condition
-from benchmarks.peers import lay_out, open_peer
-from benchmarks.wire import CallFailed
-
-__all__ = ["HAZARD", "TURNS", "MakeAgent", "Outcome", "run"]
+from benchmarks.finish_agent import WAIT, WORK, Agent, Answer, Json, Memory, Model, ModelAgent, Steps
+from benchmarks.finish_channels import PARTS, Channel, Plan, fill_list, find_open_units, open_channel
+from benchmarks.finish_lists import Condition
+from benchmarks.wire import Call, CallFailed
 
 HAZARD: Final = {"cut off": 0.006, "cleared": 0.006, "killed": 0.006}
 """Chance of each interruption in a turn of an agent."""
 
 TURNS: Final = 25
 """Turns per unit after which a run ends, of all agents together."""
-
 
 _STAGGER: Final = 3
 """Turns after which the next agent of a team begins."""
@@ -93,18 +80,20 @@ class _Worker:
     parts: Counter[str] = field(default_factory=Counter)
 
 
-MakeAgent = Callable[[Agent, list[Json]], Agent]
-Channels = Callable[[], Channel | None]
-
-
 class _Team:
     """Agents on one list, with the file of the work, from which the truth is known."""
 
     def __init__(
-        self, agents: Sequence[Agent], condition: Condition, plan: Plan, seed: int, work: Path, open_channel: Channels
+        self,
+        agents: Sequence[Agent],
+        condition: Condition,
+        plan: Plan,
+        seed: int,
+        work: Path,
+        connect: Callable[[], Channel | None],
     ) -> None:
         size = len(agents)
-        self._plan, self._work, self._open = plan, work, open_channel
+        self._plan, self._work, self._open = plan, work, connect
         self._random = Random(f"team {seed} {size}")  # noqa: S311 - not a secret
         self._durations = Random(f"durations {seed} {size}")  # noqa: S311 - not a secret
         self.outcome = Outcome(condition.name, condition.group, size, units=len(plan.needs))
@@ -245,37 +234,30 @@ class _Team:
 
 
 def run(
-    condition: Condition, size: int, *, units: int, seed: int, programs: Path, make_agent: MakeAgent | None = None
+    condition: Condition, size: int, *, units: int, seed: int, programs: Path, model: Model | None = None
 ) -> Outcome:
     """Let a team of agents work through so many units with a new list, and return the counts.
 
-    ``make_agent`` takes an agent of the script and the tools of the list, and returns who plays it instead.
+    A model plays the agents if there is one, else the script.
     """
     plan = Plan(units, seed)
     with TemporaryDirectory() as name:
         folder = Path(name)
         work = folder / "work.txt"
         work.touch()
-
-        def open_channel(*, is_new: bool = False) -> Channel | None:
-            if condition.server and condition.group == "ours":
-                if is_new:
-                    lay_out(condition.server, folder)
-                return ForkedChannel(condition.server, folder)
-            if condition.server:
-                return ServerChannel(open_peer(condition.server, programs, folder, is_new=is_new), folder)
-            return FileChannel(folder) if condition.adapter else None
-
-        first = open_channel(is_new=True)
-        if condition.adapter and first:
+        connect = partial(open_channel, condition, folder, programs)
+        tools = list[Json]()
+        if condition.adapter and (first := connect(is_new=True)):
             fill_list(condition.adapter, first, plan)
-        tools = first.tools() if first else list[Json]()
-        if first:
+            tools = first.tools()
             first.close()
-        agents = [Agent(number, size, condition.adapter, str(plan)) for number in range(size)]
-        if make_agent:
-            agents = [make_agent(agent, tools) for agent in agents]
-        team = _Team(agents, condition, plan, seed, work, open_channel)
+        agents = [
+            ModelAgent(number, size, condition.adapter, str(plan), model=model, tools=tools)
+            if model
+            else Agent(number, size, condition.adapter, str(plan))
+            for number in range(size)
+        ]
+        team = _Team(agents, condition, plan, seed, work, connect)
         team.run()
         team.outcome.tools = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode()) if tools else 0
-        return team.count(find_open_units(condition.adapter, open_channel()))
+        return team.count(find_open_units(condition.adapter, connect()))

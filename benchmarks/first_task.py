@@ -1,33 +1,28 @@
 """Time the steps of a new user with each server: ``hatch run first-task [--write]``.
 
-Each server begins with an empty home, so nothing is cached, and with the user's own files of all clients, whose bytes
-are the same at the end. The lines are those of the documents. Claude Code must be on ``PATH``; a script is its model.
-``--write`` puts the table into ``benchmarks/first_task.md``, and the time to the first task into the README.
+Each server begins with an empty home, so nothing is cached, and with files of all clients. The lines are those of the
+documents. Claude Code must be on ``PATH``; a script is its model. ``--write`` puts the tables into
+``benchmarks/first_task.md``, and the time to the first task into the README.
 """
 
 import os
-import platform
 import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from http.cookiejar import CookieJar
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 from urllib.request import HTTPCookieProcessor, build_opener
 
+from benchmarks.pages import facts, fill, table
 from examples.clients.scripted_model import serve_model
 from examples.clients.try_clients import PROGRAMS
 from mcp_client_install.clients import CLIENTS, UserFolders
 from tests.servers import SERVERS, ServerRecord
-
-__all__ = ["FIRST_TASK", "INSTALL", "INSTALL_BOARD", "PAGE", "Step", "main", "render"]
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "benchmarks" / "first_task.md"
@@ -44,21 +39,6 @@ INSTALL_BOARD: Final = (
 )  # fmt: skip
 """The line of the documents that installs the board with a server."""
 
-ABOUT: Final = """\
-# The first ten minutes
-
-The steps of a new user with each server, from the address of the repository to the first task, and back to a machine
-without the server. `python3 hatchw run first-task --write` takes them and wrote this page; it needs uv, Claude Code and
-a network.
-
-Each server begins with an empty home, so nothing is cached, and with the user's own files of all nine clients. At the
-end, the bytes of each of these files are as before. `~/.claude.json`, which Claude Code changes whenever it runs, is
-compared with the last moment before `uninstall`.
-
-Downloads take most of the installation, so your time depends on your network. A scripted model leads the client: a real
-one also thinks. Other programs used the processors during this run, so the times are upper bounds.
-"""
-
 
 class Step(NamedTuple):
     """One step of a new user, and its time."""
@@ -72,7 +52,7 @@ class Newcomer:
     """A person with a new home, two projects, files of all clients, and this machine's ``PATH`` and package index."""
 
     def __init__(self, home: Path, server: ServerRecord) -> None:
-        self.home, self.server = home, server
+        self.server = server
         self.projects = (home / "project", home / "second")
         self.url = f"git+{(home / 'mcp-task-servers.git').as_uri()}"
         kept = ("UV_INDEX", "UV_DEFAULT", "PIP_", "LANG", "SSL_CERT_FILE", "PATH")
@@ -83,10 +63,11 @@ class Newcomer:
         self.environment |= {"HOME": str(home), "PATH": f"{home}/.local/bin{os.pathsep}{os.environ['PATH']}"}
         for project in self.projects:
             (project / ".git").mkdir(parents=True)
-        self.take("git", "clone", "--quiet", "--bare", str(ROOT), str(home / "mcp-task-servers.git"))
-        for file in self._user_files():
+        folders = UserFolders({}, home, self.projects[0], "linux")
+        for file in (file for client in CLIENTS.values() for file in client.files("user", folders)):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text('model = "mine"\n' if file.suffix == ".toml" else '{"theme":   "dark"}\n', "utf-8")
+        self.take("git", "clone", "--quiet", "--bare", str(ROOT), str(home / "mcp-task-servers.git"))
 
     def take(self, *command: str, project: int = 0, **more: str) -> tuple[float, str]:
         """Run a command in a project, and return its seconds and its output.
@@ -130,55 +111,23 @@ class Newcomer:
     def open_board(self, text: str) -> float:
         """Start the board, open its link as a browser does, and return the seconds until the page shows the text."""
         started = time.perf_counter()
-        command = ("task-board", "--no-browser")
-        with _running(command, self.projects[0], self.environment) as link:
+        command, folder = ("task-board", "--no-browser"), self.projects[0]
+        board = subprocess.Popen(command, cwd=folder, env=self.environment, stdout=subprocess.PIPE, text=True)
+        try:
+            link = board.stdout.readline().split()[-1] if board.stdout else ""
             browser = build_opener(HTTPCookieProcessor(CookieJar()))
-            entrance = browser.open(link).read().decode()
-            (path,) = re.findall(r'content="0;url=([^"]+)"', entrance)
+            (path,) = re.findall(r'content="0;url=([^"]+)"', browser.open(link).read().decode())
             if text not in browser.open(urljoin(link, path)).read().decode():
                 raise SystemExit("The board does not show the task.")
             return time.perf_counter() - started
-
-    def read_files(self) -> dict[Path, bytes | None]:
-        """Return the bytes of every file in which a client may have servers."""
-        projects = [
-            file
-            for project in self.projects
-            for client in CLIENTS.values()
-            for file in client.files("project", self._folders(project))
-        ]
-        return {file: file.read_bytes() if file.exists() else None for file in [*self._user_files(), *projects]}
-
-    @property
-    def own_file(self) -> Path:
-        """The file that Claude Code changes by itself whenever it runs."""
-        file = CLIENTS[CLIENT].file("user", self._folders(self.projects[0]))
-        assert file  # noqa: S101 - every client has one
-        return file
-
-    def _user_files(self) -> list[Path]:
-        return [file for client in CLIENTS.values() for file in client.files("user", self._folders(self.projects[0]))]
-
-    def _folders(self, project: Path) -> UserFolders:
-        return UserFolders({}, self.home, project, "linux")
-
-
-@contextmanager
-def _running(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Run the board, and yield the link that it prints."""
-    board = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
-    assert board.stdout  # noqa: S101 - it is a pipe
-    try:
-        yield board.stdout.readline().split()[-1]
-    finally:
-        board.terminate()
-        board.communicate()
+        finally:
+            board.terminate()
+            board.communicate()
 
 
 def _steps(who: Newcomer) -> Iterator[Step]:
     """Take each step in turn, and yield its time."""
     command = who.server.command
-    before = who.read_files()
     configure = (command, "install", "--scope", "project", "--yes")
     yield Step("install", INSTALL, who.install(INSTALL))
     yield Step("add it to all clients", "{server} install", who.take(*configure)[0])
@@ -192,45 +141,26 @@ def _steps(who: Newcomer) -> Iterator[Step]:
     yield Step("a task in a second project", "{server} install", seconds)
     who.expect(TEXTS[1], is_shown=True, project=1)
     who.expect(TEXTS[1], is_shown=False)
-    before[who.own_file] = who.own_file.read_bytes()
     seconds = sum(who.take(command, "uninstall", "--yes", project=number)[0] for number in (0, 1))
     yield Step("take it out of all clients", "{server} uninstall", seconds)
-    if changed := [str(file) for file, old in who.read_files().items() if old != before[file]]:
-        raise SystemExit(f"{command} uninstall leaves other bytes in {', '.join(changed)}.")
-    yield Step("remove the programs", "uv tool uninstall {server} mcp-task-board", _remove(who))
+    remove = who.take("uv", "tool", "uninstall", command, "mcp-task-board")[0]
+    yield Step("remove the programs", "uv tool uninstall {server} mcp-task-board", remove)
 
 
-def _remove(who: Newcomer) -> float:
-    return who.take("uv", "tool", "uninstall", who.server.command, "mcp-task-board")[0]
-
-
-def render(runs: Mapping[str, Sequence[Step]], facts: Mapping[str, str]) -> str:
-    """Return the page for the steps of each server."""
+def render(runs: Mapping[str, Sequence[Step]]) -> dict[str, str]:
+    """Return the tables of the page for the steps of each server: their times, and the commands of the first one."""
     names, columns = [*runs], [*zip(*runs.values(), strict=True)]
-    sums = [sum(step.seconds for step in steps) for steps in runs.values()]
-    firsts = [_until_first_task(steps) for steps in runs.values()]
 
-    def row(what: str, seconds: Sequence[float], mark: str = "") -> str:
-        return " | ".join([f"| {mark}{what}{mark}", *(f"{mark}{one:.1f} s{mark}" for one in seconds)]) + " |"
+    def row(what: str, seconds: Sequence[float], mark: str = "") -> list[str]:
+        return [f"{mark}{what}{mark}", *(f"{mark}{one:.1f} s{mark}" for one in seconds)]
 
-    lines = [
-        ABOUT,
-        *("| this run | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts.items())),
-        "",
-        f"| step | {' | '.join(names)} |",
-        f"| --- |{' ---: |' * len(names)}",
+    rows = [
         *(row(column[0].what, [step.seconds for step in column]) for column in columns),
-        row("all", sums, "**"),
-        row("to the first task", firsts, "**"),
-        "",
-        "The commands, with the address of the repository for URL. The run answers the question of `install` with an",
-        "option, one list for each project:",
-        "",
-        "| step | command |",
-        "| --- | --- |",
-        *(f"| {column[0].what} | `{column[0].command.format(server=names[0])}` |" for column in columns),
+        row("all", [sum(step.seconds for step in steps) for steps in runs.values()], "**"),
+        row("to the first task", [_until_first_task(steps) for steps in runs.values()], "**"),
     ]
-    return "\n".join(lines) + "\n"
+    commands = [(column[0].what, f"`{column[0].command.format(server=names[0])}`") for column in columns]
+    return {"times": table(["step", *names], rows, "---:"), "commands": table(["step", "command"], commands)}
 
 
 def _until_first_task(steps: Sequence[Step]) -> float:
@@ -244,13 +174,11 @@ def main() -> None:
     for server in SERVERS:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
             runs[server.command] = [*_steps(Newcomer(Path(name).resolve(), server))]
-    facts = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "Python": platform.python_version(), "mcp": version("mcp")}
     load = f"{os.getloadavg()[2]:.0f} programs at a time wanted a processor"
-    system = f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores; {load}"
-    text = render(runs, {**facts, "client": CLIENT, "system": system})
-    print(text)
+    parts = {"facts": facts("python3 hatchw run first-task --write", "mcp", client=CLIENT, load=load), **render(runs)}
+    print(*parts.values(), sep="\n\n")
     if "--write" in sys.argv[1:]:
-        PAGE.write_text(text, "utf-8")
+        fill(PAGE, **parts)
         seconds, readme = f"took {_until_first_task(runs['heartbeat-mcp']):.0f} seconds", ROOT / "README.md"
         readme.write_text(re.sub(r"took \d+ seconds", seconds, readme.read_text("utf-8")), "utf-8")
 

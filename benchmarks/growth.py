@@ -10,22 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import count, tee
+from operator import sub
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from benchmarks.bench import Bench
-from benchmarks.rows import Row, Unit
-from benchmarks.series import Series, in_turn, rounds_of, timed
-from benchmarks.stores import GROUP
-from benchmarks.subjects import ECHO, HIERARCHY, LABELS, QUIET_HEARTBEAT, TASKS_V1, Call, Place, Subject
-from benchmarks.wire import Client
+from benchmarks.rows import Row, Unit, rounds_of, timed
+from benchmarks.subjects import ECHO, GROUP, HIERARCHY, LABELS, QUIET, Bench, Place, Subject
+from benchmarks.wire import Call, Client
 from task_core.store import Engine
 from tests.wire.line_client import TOY
-
-__all__ = ["FIRST_LIMIT", "GROWTH_LIMIT", "MEMORY_LIMIT", "OPERATIONS", "SIZES", "SUBJECTS", "Growth", "measure"]
-
-SUBJECTS: Final = (QUIET_HEARTBEAT, HIERARCHY, TASKS_V1)
 
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 """Tasks in the store."""
@@ -74,11 +68,11 @@ class First(NamedTuple):
     memory: int
 
 
-Calls = dict[Key, Series]
+Calls = dict[Key, list[float]]
 Firsts = dict[tuple[Engine, int], list[First]]
 
 
-def measure(bench: Bench, subjects: Sequence[Subject] = SUBJECTS) -> tuple[list[Row], Growth]:
+def measure(bench: Bench, subjects: Sequence[Subject] = QUIET) -> tuple[list[Row], Growth]:
     """Return a row for each bar, and the time of every call on each engine and among each number of tasks."""
     sizes = bench.pick(SIZES, SIZES[:2])
     rows: list[Row] = []
@@ -93,7 +87,7 @@ def measure(bench: Bench, subjects: Sequence[Subject] = SUBJECTS) -> tuple[list[
         for place in places.values():
             shutil.rmtree(place.folder)
         rows += _rows(subject, min(sizes), max(sizes), calls, firsts)
-        medians = {key: series.median for key, series in calls.items()}
+        medians = {key: median(found) for key, found in calls.items()}
         medians |= {Key("first call", *key): median(first.seconds for first in found) for key, found in firsts.items()}
         for (operation, engine, size), seconds in medians.items():
             if engine and size:
@@ -107,7 +101,7 @@ def _measure_calls(bench: Bench, places: dict[tuple[Engine, int], Place]) -> Cal
         toy = stack.enter_context(Client(TOY))
         folder = next(iter(places.values())).folder
         works: dict[Key, Callable[[], float]] = {
-            Key(TRIVIAL): partial(_seconds, toy, ECHO),
+            Key(TRIVIAL): partial(toy.time, ECHO),
             Key(APPEND): partial(_append_seconds, folder / "appended"),
         }
         for (engine, size), place in places.items():
@@ -115,29 +109,29 @@ def _measure_calls(bench: Bench, places: dict[tuple[Engine, int], Place]) -> Cal
                 client = stack.enter_context(place.client())
                 for operation, work in _works(client, place.subject, size).items():
                     works[Key(operation, engine, size)] = work
-        return in_turn(works, bench.pick(100, 3), seconds=bench.pick(90, 5))
+        return rounds_of(works, bench.pick(100, 3), seconds=bench.pick(90, 5))
 
 
 def _works(client: Client, subject: Subject, size: int) -> dict[str, Callable[[], float]]:
     works: dict[str, Callable[[], float]] = {
-        "create": partial(_seconds, client, subject.create),
-        "get": partial(_seconds, client, subject.get(subject.id_of(size // 2))),
-        "list page": partial(_seconds, client, subject.page),
+        "create": partial(client.time, subject.create),
+        "get": partial(client.time, subject.get(subject.id_of(size // 2))),
+        "list page": partial(client.time, subject.page),
     }
     if subject is HIERARCHY:
         started, again, completed = tee((subject.id_of(number) for number in count() if number % GROUP), 3)
-        works["start"] = lambda: _seconds(client, Call("startTask", {"id": next(started)}))
-        works["start again"] = lambda: _seconds(client, Call("startTask", {"id": next(again)}))
+        works["start"] = lambda: client.time(Call("startTask", {"id": next(started)}))
+        works["start again"] = lambda: client.time(Call("startTask", {"id": next(again)}))
         done = {"resolution": "written"}
-        works["complete"] = lambda: _seconds(client, Call("completeTask", {"id": next(completed), **done}))
+        works["complete"] = lambda: client.time(Call("completeTask", {"id": next(completed), **done}))
     return works
 
 
 def _measure_first(place: Place) -> First:
     with place.client() as client:
-        seconds = client.since_spawn(place.subject.page.line(client))
+        seconds = client.since_spawn(client.tool_line(place.subject.page))
         for _ in range(3):  # the first ones load what is loaded late
-            client.seconds(place.subject.create.line(client))
+            client.time(place.subject.create)
         return First(seconds, client.memory)
 
 
@@ -148,26 +142,20 @@ def _rows(subject: Subject, fewest: int, most: int, calls: Calls, firsts: Firsts
             less = calls[Key(TRIVIAL) if call == TRIVIAL else Key(call, Engine.SQLITE, most)]
             spoken = "a trivial call" if call == TRIVIAL else "a start that writes nothing"
             what = f"{operation} among {most:,} tasks, less {spoken}"
-            floor = calls[Key(APPEND)]
-            yield row(
-                what=what, measured=found.minus(less), floor=floor, limit=limit, floor_is=APPEND, is_difference=True
-            )
+            measured, floor = median(map(sub, found, less)), median(calls[Key(APPEND)])
+            yield row(what=what, measured=measured, floor=floor, limit=limit, floor_is=APPEND)
     for operation in ("create", "get", "list page"):
-        found, floor = (calls[Key(operation, Engine.SQLITE, size)] for size in (most, fewest))
+        measured, floor = (median(calls[Key(operation, Engine.SQLITE, size)]) for size in (most, fewest))
         what, floor_is = f"{operation} among {most:,} tasks", f"among {fewest:,}"
-        yield row(what=what, measured=found, floor=floor, limit=GROWTH_LIMIT, floor_is=floor_is)
-    full, empty = ([Series(values) for values in zip(*firsts[Engine.SQLITE, size], strict=True)] for size in (most, 0))
-    what = f"first call of a process among {most:,} tasks"
-    yield row(what=what, measured=full[0], floor=empty[0], limit=FIRST_LIMIT, floor_is="in an empty store")
-    memory = full[1].minus(empty[1])
-    yield Row(5, f"memory for {most:,} tasks", subject.name, Unit.MEBIBYTES, memory, limit=MEMORY_LIMIT)
+        yield row(what=what, measured=measured, floor=floor, limit=GROWTH_LIMIT, floor_is=floor_is)
+    (full, memory), (empty, idle) = (zip(*firsts[Engine.SQLITE, size], strict=True) for size in (most, 0))
+    what, floor_is = f"first call of a process among {most:,} tasks", "in an empty store"
+    yield row(what=what, measured=median(full), floor=median(empty), limit=FIRST_LIMIT, floor_is=floor_is)
+    grown = median(map(sub, memory, idle))
+    yield Row(5, f"memory for {most:,} tasks", subject.name, Unit.MEBIBYTES, grown, None, MEMORY_LIMIT)
 
 
 def _append_seconds(path: Path) -> float:
     """Return the seconds that it takes to append 4 KiB to a file and to sync its data: the least of the machine."""
     with path.open("ab", buffering=0) as file:
         return timed(lambda: (file.write(bytes(4096)), os.fdatasync(file.fileno())))
-
-
-def _seconds(client: Client, call: Call) -> float:
-    return client.seconds(call.line(client))

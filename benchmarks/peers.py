@@ -6,12 +6,11 @@ Each runs without a network, in an empty home. With ``--write`` the table goes i
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,22 +21,9 @@ from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
 
-from benchmarks.wire import CallFailed, Client
+from benchmarks.pages import fill, table
+from benchmarks.wire import Call, CallFailed, Client
 from tests.servers import SERVERS
-
-__all__ = [
-    "OURS",
-    "PEERS",
-    "Finding",
-    "ForeignClient",
-    "Peer",
-    "lay_out",
-    "main",
-    "measure",
-    "open_peer",
-    "render_table",
-    "write_table",
-]
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "why.md"
 
@@ -47,9 +33,7 @@ ROUNDS: Final = 5
 CREATES: Final = 50
 """Tasks that each of two processes creates on one store at the same time."""
 
-_BLOCK: Final = re.compile(r"(<!-- from the run: peers -->\n).*?(<!-- end -->)", re.DOTALL)
 _NAME: Final = "Part {writer}-{number}."
-
 
 _EDGE: Final = 100
 """Bytes at each end of an answer among which its id is; searching all of it would be measured too."""
@@ -163,7 +147,7 @@ def main() -> None:
     text = render_table([measure(peer, programs) for peer in (*OURS, *there)])
     print(text)
     if "--write" in more:
-        write_table(text)
+        fill(PAGE, peers=text)
 
 
 def measure(peer: Peer, programs: Path) -> Finding:
@@ -219,7 +203,7 @@ def _create(peer: Peer, client: ForeignClient, folder: Path, writer: int) -> int
     for number in range(CREATES):
         arguments = peer.arguments(_NAME.format(writer=writer, number=number), str(folder))
         with suppress(CallFailed):
-            client.seconds(client.tool_line(peer.create, **arguments))
+            client.time(Call(peer.create, arguments))
             done += 1
     return done
 
@@ -233,7 +217,7 @@ def _count(peer: Peer, folder: Path) -> int:
     return sum(name in text for name in names)
 
 
-def render_table(found: list[Finding]) -> str:
+def render_table(found: Sequence[Finding]) -> str:
     """Return what was found as Markdown."""
     head = ("server", "first list of tools", "tools", "their bytes", "acknowledged", "lost")
     rows = [
@@ -243,13 +227,7 @@ def render_table(found: list[Finding]) -> str:
         )
         for one in found
     ]
-    lines = [head, ("---",) + ("---:",) * (len(head) - 1), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def write_table(text: str, page: Path = PAGE) -> None:
-    """Put a table into its place on the page."""
-    page.write_text(_BLOCK.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page.read_text("utf-8")), "utf-8")
+    return table(head, rows, "---:")
 
 
 if __name__ == "__main__":

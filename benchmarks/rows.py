@@ -1,11 +1,13 @@
-"""The result of one measurement: its value, its floor, and whether the target is met."""
+"""Values that are measured alternately, and the result of one measurement with its floor and its target."""
 
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
-from benchmarks.series import Series
-
-__all__ = ["Row", "Unit"]
+KeyT = TypeVar("KeyT")
+T = TypeVar("T")
 
 
 class Unit(Enum):
@@ -27,62 +29,64 @@ class Unit(Enum):
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement of one server.
+    """One measurement of one server, in seconds or bytes.
 
     With a floor, the limit is that of the ratio to it: at most the limit or, for calls a second, at least. Without a
-    floor, it is that of the value itself. Without a limit, the value is only reported.
+    floor, it is that of the value itself.
     """
 
     target: int
     what: str
     server: str
     unit: Unit
-    measured: Series
-    floor: Series | None = None
-    limit: float | None = None
+    measured: float
+    floor: float | None
+    limit: float
     floor_is: str = ""
     """The floor in words."""
-    is_difference: bool = False
-    """True if the value is a difference, whose smallest value would show only noise."""
 
     @property
     def ratio(self) -> float | None:
-        """The median of what was measured over that of the floor."""
-        return self._over(self.measured.median, self.floor.median) if self.floor else None
+        """The value over its floor."""
+        if self.floor is None:
+            return None
+        return self.floor / self.measured if self.unit is Unit.CALLS else self.measured / self.floor
 
     @property
-    def least_ratio(self) -> float | None:
-        """The same ratio of the smallest values; a difference has none."""
-        return self._over(self.measured.least, self.floor.least) if self.floor and not self.is_difference else None
-
-    @property
-    def is_met(self) -> bool | None:
-        """True if the target is met; None without a limit."""
-        return None if self.limit is None else self._found >= self.limit if self._is_rate else self._found <= self.limit
-
-    @property
-    def distance(self) -> float:
+    def used(self) -> float:
         """The part of the limit that is used up; above 1 the target is missed."""
-        if not self.limit:
-            return self.measured.median
-        return self.limit / self._found if self._is_rate else self._found / self.limit
+        found = self.measured if self.ratio is None else self.ratio
+        return self.limit / found if self.unit is Unit.CALLS else found / self.limit
 
     @property
     def target_shown(self) -> str:
         """The limit in words."""
-        if self.limit is None:
-            return "reported"
         if self.floor is None:
             return f"at most {self.unit.shown(self.limit)}"
-        return f"at {'least' if self._is_rate else 'most'} {self.limit:g} ×"
+        return f"at {'least' if self.unit is Unit.CALLS else 'most'} {self.limit:g} ×"
 
-    @property
-    def _is_rate(self) -> bool:
-        return self.unit is Unit.CALLS
 
-    @property
-    def _found(self) -> float:
-        return self.measured.median if self.ratio is None else self.ratio
+def rounds_of(
+    works: Mapping[KeyT, Callable[[], T]], rounds: int, *, seconds: float = 60.0, warm_up: int = 1
+) -> dict[KeyT, list[T]]:
+    """Carry out ``works`` one after the other in each round (A B C, A B C, …), and return their results.
 
-    def _over(self, value: float, floor: float) -> float:
-        return floor / value if self._is_rate else value / floor
+    The first ``warm_up`` rounds do not count. After so many ``seconds`` no further round begins.
+    """
+    found: dict[KeyT, list[T]] = {name: [] for name in works}
+    deadline = time.monotonic() + seconds
+    for number in range(-warm_up, rounds):
+        if number > 0 and time.monotonic() > deadline:
+            break
+        for name, work in works.items():
+            result = work()
+            if number >= 0:
+                found[name].append(result)
+    return found
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the seconds that ``work`` takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -7,10 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from benchmarks.wire import Client
+from benchmarks.wire import Call, Client
 from tests.servers import MADE, record_of
-
-__all__ = ["SESSIONS", "count_bytes"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -27,7 +25,7 @@ def count_bytes(name: str, checkout: Path = ROOT) -> int:
         with Client(record.module_command, environment) as client:
             for tool, arguments in SESSIONS[name]["calls"] * SESSIONS[name]["times"]:
                 given = json.loads(json.dumps(arguments).replace(MADE, made))
-                result = json.loads(client.exchange(client.tool_line(tool, **given)))["result"]
+                result = json.loads(client.exchange(client.tool_line(Call(tool, given))))["result"]
                 total += sum(len(part["text"].encode()) for part in result["content"])
                 made = record.task_id(result["structuredContent"]) if tool == record.create else made
     return total

@@ -7,14 +7,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, NamedTuple, Self
 
-from pydantic import JsonValue
 from typing_extensions import override
 
-from tests.wire.line_client import INITIALIZE, Era, LineClient
-
-__all__ = ["CallFailed", "Client"]
+from tests.wire.line_client import INITIALIZE, LineClient
 
 PATIENCE: Final = 120.0
 """Seconds to wait for an answer: a list of 100,000 tasks takes some."""
@@ -28,6 +25,13 @@ _CPU_CLOCK: Final = 2
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 
 
+class Call(NamedTuple):
+    """A tool and its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any] = {}
+
+
 class CallFailed(Exception):
     """A server answered a measured call with an error, or not at all, so its time says nothing."""
 
@@ -35,17 +39,15 @@ class CallFailed(Exception):
 class Client(LineClient):
     """A server process and its pipes; every method that takes a line raises ``CallFailed`` if the call fails.
 
-    Entering it greets the server as its era asks, lists its tools, and notes in ``greeting`` how many seconds after the
-    start of the process each answer came, by method.
+    Entering it greets the server, lists its tools, and notes in ``greeting`` how many seconds after the start of the
+    process each answer came, by method.
     """
 
-    def __init__(
-        self, command: tuple[str, ...], environment: Mapping[str, str] | None = None, era: Era = "legacy"
-    ) -> None:
+    def __init__(self, command: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
         self._spawned = time.perf_counter()
         self.greeting: dict[str, float] = {}
         # Compiling the sources is not what is measured, so what was compiled must be kept.
-        super().__init__(era, command, {"PYTHONDONTWRITEBYTECODE": "", **(environment or {})})
+        super().__init__("legacy", command, {"PYTHONDONTWRITEBYTECODE": "", **(environment or {})})
 
     @property
     def cpu(self) -> float:
@@ -60,24 +62,22 @@ class Client(LineClient):
 
     @override
     def __enter__(self) -> Self:
-        if self.era == "modern":
-            self.greeting["server/discover"] = self.since_spawn(self.line("server/discover"))
-        else:
-            self.greeting["initialize"] = self.since_spawn(self.line("initialize", INITIALIZE))
-        notice = b"" if self.era == "modern" else _INITIALIZED
-        self.greeting["tools/list"] = self.since_spawn(notice + self.line("tools/list"))
+        self.greeting["initialize"] = self.since_spawn(self.line("initialize", INITIALIZE))
+        self.greeting["tools/list"] = self.since_spawn(_INITIALIZED + self.line("tools/list"))
         return self
+
+    def tool_line(self, call: Call) -> bytes:
+        """Return a call as a line."""
+        return self.line("tools/call", {"name": call.tool, "arguments": {**call.arguments}})
+
+    def time(self, call: Call) -> float:
+        """Return the seconds that the answer to a call takes."""
+        line = self.tool_line(call)
+        return self._seconds(line, time.perf_counter())
 
     def since_spawn(self, line: bytes) -> float:
         """Return the seconds from the start of the process to the answer to ``line``."""
-        answer = self.exchange(line)
-        seconds = time.perf_counter() - self._spawned
-        self._check(answer)
-        return seconds
-
-    def tool_line(self, tool: str, **arguments: JsonValue) -> bytes:
-        """Return a call of a tool as a line."""
-        return self.line("tools/call", {"name": tool, "arguments": arguments})
+        return self._seconds(line, self._spawned)
 
     def exchange(self, line: bytes) -> bytes:
         """Write ``line`` and return the answer, whatever it is."""
@@ -87,16 +87,9 @@ class Client(LineClient):
             chunks.append(self._more())
         return b"".join(chunks)
 
-    def seconds(self, line: bytes) -> float:
-        """Return the seconds that the answer to ``line`` takes."""
-        started = time.perf_counter()
-        answer = self.exchange(line)
-        seconds = time.perf_counter() - started
-        self._check(answer)
-        return seconds
-
-    def stream(self, lines: Sequence[bytes], in_flight: int) -> float:
-        """Return the seconds that the answers to all ``lines`` take when so many are always under way."""
+    def stream(self, calls: Sequence[Call], in_flight: int) -> float:
+        """Return the seconds that the answers to all ``calls`` take when so many are always under way."""
+        lines = [self.tool_line(call) for call in calls]
         chunks: list[bytes] = []
         answered = 0
         started = time.perf_counter()
@@ -111,6 +104,12 @@ class Client(LineClient):
                 self.write(b"".join(following))
         seconds = time.perf_counter() - started
         self._check(b"".join(chunks))
+        return seconds
+
+    def _seconds(self, line: bytes, started: float) -> float:
+        answer = self.exchange(line)
+        seconds = time.perf_counter() - started
+        self._check(answer)
         return seconds
 
     def _more(self) -> bytes:

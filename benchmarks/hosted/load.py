@@ -1,28 +1,24 @@
 """The load that replicas of tasks-v1-mcp carry, beside pgbench with the same statements (HO-11)."""
 
-from __future__ import annotations
-
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
+from http.client import HTTPConnection
 from itertools import product
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 import psutil
 
-from benchmarks.bench import Bench
-from benchmarks.hosted.client import Job, Outcome, run
-from benchmarks.hosted.database import Site, copy_list, fill, open_database
-from benchmarks.hosted.pgbench import FIRST_TENANT, ONE_STATEMENT, run_script
-from benchmarks.series import rounds_of
-from benchmarks.subjects import TASKS_V1, Call
+from benchmarks.hosted.pgbench import FIRST_TENANT, ONE_STATEMENT, Site, copy_list, fill_list, open_site, run_script
+from benchmarks.rows import rounds_of
+from benchmarks.subjects import TASKS_V1, Bench
+from benchmarks.wire import Call
 from tests.hosted.service import Issuer, start_issuer
 from tests.wire.served import PUBLIC_URL, Served, modern, name_headers, serving
-
-__all__ = ["CLIENTS", "OPERATIONS", "REPLICAS", "SAME", "SINGLE", "TASKS", "TENANTS", "Load", "measure_load"]
 
 TENANTS: Final = (1, 100)
 
@@ -44,6 +40,9 @@ OPERATIONS: Final[Mapping[str, Sequence[Call]]] = {
 SAME: Final = "pgbench, the same statements"
 SINGLE: Final = f"pgbench, {ONE_STATEMENT}"
 
+_STRIDE: Final = 7
+"""Requests between one request of a client and its next, so that all tenants are busy all the time."""
+
 _SETTINGS: Final = {
     "TASK_PUBLIC_URL": PUBLIC_URL,
     "TASK_ALLOWED_HOSTS": "127.0.0.1",
@@ -55,10 +54,15 @@ _SETTINGS: Final = {
 }
 """Limits that no tenant reaches: the load shows what the service can do, not what it grants."""
 
+Combination = tuple[str, int, str]
+"""An operation, the number of tenants, and what carries it."""
 
-@dataclass(frozen=True)
-class _Throughput:
-    """One repetition of a load: calls per second, seconds in which 95 of 100 are answered, and the cores in use."""
+Times = tuple[float, Sequence[float]]
+"""The seconds of a whole load, and those of each call."""
+
+
+class Throughput(NamedTuple):
+    """A load: calls per second, seconds in which 95 of 100 are answered, and the cores in use."""
 
     calls: float
     p95: float
@@ -68,58 +72,72 @@ class _Throughput:
     """The same of PostgreSQL."""
 
 
-@dataclass(frozen=True)
-class Load:
-    """One operation, carried by replicas or by pgbench, round by round."""
-
-    operation: str
-    tenants: int
-    by: str
-    rounds: Sequence[_Throughput]
-
-    def median(self, name: str) -> float:
-        """Return the median of one figure of the rounds."""
-        return median(getattr(each, name) for each in self.rounds)
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value that this share of ``values`` does not exceed."""
+    return sorted(values)[max(round(len(values) * share) - 1, 0)]
 
 
-def measure_load(bench: Bench) -> list[Load]:
-    """Return every combination, all measured in turn on one server."""
+def check(status: int, answer: bytes) -> None:
+    """Raise ``RuntimeError`` if a call failed, so that its time says nothing."""
+    if status != 200 or b'"isError":true' in answer:
+        raise RuntimeError(f"{status}: {answer[:500].decode(errors='replace')}")
+
+
+def measure_load(bench: Bench) -> dict[Combination, Throughput]:
+    """Return the medians of every combination, all measured in turn on one server."""
     seconds, tasks = bench.pick(4.0, 0.1), bench.pick(TASKS, 50)
-    with open_database() as site, start_issuer() as issuer, ExitStack() as stack:
+    with open_site() as site, start_issuer() as issuer, ExitStack() as stack:
         users = [str(number) for number in range(1, max(TENANTS) + 1)]
-        fill(site.url, issuer.tenant(users[0]), tasks)
+        fill_list(site, issuer.tenant(users[0]), tasks)
         names = [str(FIRST_TENANT + number) for number in range(max(TENANTS))]
         copy_list(site, issuer.tenant(users[0]), [*map(issuer.tenant, users[1:]), *names])
         settings = {**_SETTINGS, "TASK_STORE": site.url, "TASK_AUTH_ISSUER": issuer.url}
         command = TASKS_V1.record.module_command
         replicas = [stack.enter_context(serving(command, settings)) for _ in range(max(REPLICAS))]
-        works: dict[tuple[str, int, str], Callable[[], _Throughput]] = {}
+        works: dict[Combination, Callable[[], Throughput]] = {}
         for operation, tenants in product(OPERATIONS, TENANTS):
             pgbench = partial(run_script, site, clients=CLIENTS, seconds=seconds, tenants=tenants, tasks=tasks)
             works[operation, tenants, SAME] = partial(_observe, site, replicas, partial(pgbench, operation))
             if operation == "create":
                 works[operation, tenants, SINGLE] = partial(_observe, site, replicas, partial(pgbench, ONE_STATEMENT))
             for number, label in REPLICAS.items():
-                job = _job(operation, replicas[:number], issuer, users[:tenants], seconds)
-                works[operation, tenants, label] = partial(_observe, site, replicas, partial(run, job))
+                load = partial(_send, operation, replicas[:number], issuer, users[:tenants], seconds)
+                works[operation, tenants, label] = partial(_observe, site, replicas, load)
         found = rounds_of(works, bench.pick(5, 1), seconds=bench.pick(1200, 60), warm_up=bench.pick(1, 0))
-    return [Load(operation, tenants, by, rounds) for (operation, tenants, by), rounds in found.items()]
+    return {key: Throughput(*map(median, zip(*rounds, strict=True))) for key, rounds in found.items()}
 
 
-def _job(operation: str, replicas: Sequence[Served], issuer: Issuer, users: Sequence[str], seconds: float) -> Job:
+def _send(operation: str, replicas: Sequence[Served], issuer: Issuer, users: Sequence[str], seconds: float) -> Times:
+    """Let each of the clients keep one connection for some seconds, and send one request after the other."""
     messages = [modern(call.tool, json.dumps({**call.arguments})) for call in OPERATIONS[operation]]
-    requests = [(issuer.token(user), body.decode()) for body, _ in messages for user in users]
+    requests = [(f"Bearer {issuer.token(user)}", body) for body, _ in messages for user in users]
     headers = name_headers(messages[0][1])
-    return Job(seconds, CLIENTS, [replica.address for replica in replicas], "/mcp", headers, requests)
+    began = time.perf_counter()
+
+    def work(client: int) -> list[float]:
+        connection = HTTPConnection(replicas[client % len(replicas)].address, timeout=60)
+        found: list[float] = []
+        while (started := time.perf_counter()) < began + seconds:
+            token, body = requests[(client + _STRIDE * len(found)) % len(requests)]
+            connection.request("POST", "/mcp", body, {**headers, "Authorization": token})
+            response = connection.getresponse()
+            answer = response.read()
+            found.append(time.perf_counter() - started)
+            check(response.status, answer)
+        return found
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        found = [one for each in pool.map(work, range(CLIENTS)) for one in each]
+    return time.perf_counter() - began, found
 
 
-def _observe(site: Site, replicas: Sequence[Served], work: Callable[[], Outcome]) -> _Throughput:
+def _observe(site: Site, replicas: Sequence[Served], work: Callable[[], Times]) -> Throughput:
     """Return the outcome of ``work``, and the cores that were busy meanwhile."""
     groups = [[replica.process.pid for replica in replicas], [site.server.pid]]
     before = [sum(map(_processor_seconds, pids)) for pids in groups]
-    outcome = work()
+    seconds, times = work()
     used = [sum(map(_processor_seconds, pids)) - start for pids, start in zip(groups, before, strict=True)]
-    return _Throughput(outcome.calls / outcome.seconds, outcome.p95, *(each / outcome.seconds for each in used))
+    return Throughput(len(times) / seconds, percentile(times, 0.95), *(each / seconds for each in used))
 
 
 def _processor_seconds(pid: int) -> float:

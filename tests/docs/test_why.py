@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import peers
-from benchmarks.peers import OURS, PEERS, Finding, measure, render_table, write_table
+from benchmarks.pages import fill
+from benchmarks.peers import OURS, PEERS, Finding, measure, render_table
 from tests.docs.repository import DOCS
 from tests.packaging.projects import ROOT
 
@@ -39,13 +40,10 @@ def number(text: str) -> float:
 @pytest.mark.parametrize(
     ("label", "start"),
     [
-        ("from the start of the process to the list of tools", "1. tools/list, legacy era"),
-        ("the first call of a tool", "1. first tool call, legacy era"),
-        (
-            "processor time of a call that reads a task, among 1,000",
-            "2. processor time of a get among 1,000 tasks, leg",
-        ),
-        ("calls a second with 32 under way", "2. gets with 32 in flight among 1,000 tasks, legacy era"),
+        ("from the start of the process to the list of tools", "1. tools/list"),
+        ("the first call of a tool", "1. first tool call"),
+        ("processor time of a call that reads a task, among 1,000", "2. processor time of a get among 1,000 tasks"),
+        ("calls a second with 32 under way", "2. gets with 32 in flight among 1,000 tasks"),
     ],
 )
 def test_the_figures_beside_a_plain_server_are_those_of_the_benchmarks(label: str, start: str) -> None:
@@ -84,6 +82,6 @@ def test_a_server_of_ours_is_measured_like_those_of_others(tmp_path: Path, monke
 def test_the_table_takes_the_place_of_the_older_one(tmp_path: Path) -> None:
     page = tmp_path / "why.md"
     page.write_text("Before\n<!-- from the run: peers -->\nold\n<!-- end -->\nAfter\n")
-    write_table(render_table([Finding("a", 0.5, 3, 1_200, 100, 60)]), page)
+    fill(page, peers=render_table([Finding("a", 0.5, 3, 1_200, 100, 60)]))
     assert "| a | 0.50 s | 3 | 1,200 | 100 | **40** |" in page.read_text()
     assert "old" not in page.read_text()

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from benchmarks.finish import DATA, TEAMS, UNITS, main
+from benchmarks.finish import DATA, PAGE, TEAMS, UNITS, main, render_table, write_page
 from benchmarks.finish_agent import MEMORY, Memory
 from benchmarks.finish_lists import CONDITIONS, TODO, Condition
-from benchmarks.finish_page import PAGE, render_table, write_page
 from benchmarks.finish_run import HAZARD, TURNS, Outcome, run
 
 KEPT = [Outcome(**one) for one in json.loads(DATA.read_text("utf-8"))]

@@ -30,5 +30,5 @@ def test_the_times_of_each_server_are_added_up() -> None:
         "| **to the first task** | **8.0 s** | **2.0 s** |",
         "| list | `a-mcp list` |",
     ]
-    text = render({"a-mcp": first, "b-mcp": other}, {"date": "2026-11-22"})
+    text = "\n".join(render({"a-mcp": first, "b-mcp": other}).values())
     assert [line for line in lines if line not in text.splitlines()] == []
