@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from task_formats.arranging import arrange, give_ids_back, sort_by_needs
-from task_formats.leftover import describe_rest, find_rest
+from task_formats.losses import describe_rest, find_rest
 from task_formats.record import ForeignTask
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_formats.decoding import as_text, json_of, moment, text_of
-from task_formats.id_register import IdRegister
+from task_formats.fields import IdRegister
 from task_formats.record import Remark, SourceFile
 
 pytestmark = pytest.mark.requirement("MV-7", "MV-8")

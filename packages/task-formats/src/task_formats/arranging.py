@@ -1,11 +1,11 @@
 """The relations between records, put right in one documented way (MV-5)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from task_formats.record import ForeignTask
 
-__all__ = ["arrange", "give_ids_back", "sort_by_needs"]
+__all__ = ["add_reverse", "arrange", "give_ids_back", "sort_by_needs"]
 
 
 def arrange(tasks: Sequence[ForeignTask]) -> tuple[list[ForeignTask], dict[str, list[str]]]:
@@ -58,6 +58,31 @@ def give_ids_back(tasks: Sequence[ForeignTask], name: str) -> list[ForeignTask]:
         )
         for task in tasks
     ]
+
+
+def add_reverse(
+    tasks: Iterable[ForeignTask], held: Mapping[str, Sequence[str]], name: str, *, is_parent: bool = False
+) -> tuple[ForeignTask, ...]:
+    """Return the tasks with the relations that only their other ends have.
+
+    ``held`` has, by the id of a task, those that wait for it, or that are below it if ``is_parent``. One that is not
+    here, or that is below another one, stays in ``rest`` under ``name``.
+    """
+    known = {task.id: task for task in tasks}
+    for task_id, targets in held.items():
+        left: list[str] = []
+        for target in targets:
+            other = known.get(target)
+            if other is None or (is_parent and other.parent not in {None, task_id}):
+                left.append(target)
+            elif is_parent:
+                known[target] = replace(other, parent=task_id)
+            elif task_id not in other.dependencies:
+                known[target] = replace(other, dependencies=(*other.dependencies, task_id))
+        if left:
+            task = known[task_id]
+            known[task_id] = replace(task, rest={**task.rest, name: ", ".join(left)})
+    return tuple(known.values())
 
 
 def sort_by_needs(ids: Sequence[str], needs: Mapping[str, Sequence[str]]) -> list[str]:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from task_formats.decoding import json_of
-from task_formats.fields import Fields, find_unknown, one_line, state_of
-from task_formats.id_register import IdRegister
-from task_formats.objects import add_reverse, objects_in
+from task_formats.arranging import add_reverse
+from task_formats.decoding import json_of, objects_in
+from task_formats.fields import Fields, IdRegister, find_unknown, one_line, state_of
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 __all__ = ["find", "read", "signs"]

@@ -3,12 +3,27 @@
 import codecs
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime
+from typing import Any
 
 from task_formats.record import Remark, SourceFile
 
-__all__ = ["as_text", "check_depth", "json_of", "moment", "parse_json", "parse_structure", "text_of"]
+__all__ = [
+    "Found",
+    "as_text",
+    "check_depth",
+    "json_of",
+    "list_objects",
+    "moment",
+    "objects_in",
+    "parse_json",
+    "parse_structure",
+    "text_of",
+]
+
+Found = tuple[dict[str, Any], str, int]
+"""An object, its place, and its number."""
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _MAX_DEPTH = 50
@@ -58,6 +73,31 @@ def json_of(file: SourceFile) -> tuple[object, list[Remark]]:
     text, problems = text_of(file)
     value, more = parse_json(text, lambda line: f"{file.name}:{line}")
     return value, problems + more
+
+
+def objects_in(files: Iterable[SourceFile], problems: list[Remark]) -> Iterator[Found]:
+    """Yield each object of files that are an object or a list of them, with its place and its number.
+
+    An object alone has the name of its file as its place and the number 0. What is not an object is a problem.
+    """
+    for file in files:
+        value, found = json_of(file)
+        problems += found
+        if isinstance(value, dict):
+            yield value, file.name, 0
+        elif isinstance(value, list):
+            yield from list_objects(value, file.name, problems)
+        elif not found:
+            problems.append(Remark(file.name, "Tasks are expected here: a list of objects, or one object."))
+
+
+def list_objects(items: Iterable[object], name: str, problems: list[Remark]) -> Iterator[Found]:
+    """Yield each object in a list with its place, which begins with ``name``, and its number, from 1."""
+    for number, item in enumerate(items, 1):
+        if isinstance(item, dict):
+            yield item, f"{name}:{number}", number
+        else:
+            problems.append(Remark(f"{name}:{number}", "This is not a task: an object is expected."))
 
 
 def check_depth(value: object) -> None:

@@ -1,8 +1,10 @@
-"""Fields of foreign tasks: typed access that keeps what it does not understand, states, priorities and criteria."""
+"""Fields of foreign tasks: typed access that keeps what it does not know, ids, states, priorities and criteria."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final
 
 from task_formats.decoding import as_text, moment
@@ -12,6 +14,7 @@ __all__ = [
     "PRIORITIES",
     "STATES",
     "Fields",
+    "IdRegister",
     "find_unknown",
     "join_items",
     "normalize",
@@ -68,6 +71,46 @@ def state_of(status: str) -> State:
 def find_unknown(tasks: Iterable[ForeignTask]) -> frozenset[str]:
     """Return the statuses that have no state of their own."""
     return frozenset(task.status for task in tasks if task.status and normalize(task.status) not in STATES)
+
+
+class IdRegister:
+    """Gives ids that are unique in one reading, by which importing again finds the same tasks (MV-4).
+
+    Args:
+        problems: The list that gets a problem for each id that was taken.
+        key: Ids are the same if their keys are.
+    """
+
+    def __init__(self, problems: list[Remark], key: Callable[[str], str] = str) -> None:
+        self.suffixed: set[str] = set()
+        """the ids with a suffix"""
+        self._problems = problems
+        self._key = key
+        self._places: dict[str, str] = {}
+        self._repeats: Counter[str] = Counter()
+        self._texts: Counter[str] = Counter()
+
+    def claim(self, own: str, place: str) -> str:
+        """Return the id ``own`` of the source, or that with a suffix (``-2``, ``-3``, …) if it is taken."""
+        new, same = own, self._key(own)
+        while self._key(new) in self._places:
+            self._repeats[same] += 1
+            new = f"{own}-{self._repeats[same] + 1}"
+        if new != own:
+            self.suffixed.add(new)
+            self._problems.append(Remark(place, f"{self._places[same]} has the id {own} too; this task got {new}."))
+        self._places[self._key(new)] = place
+        return new
+
+    def name(self, text: str, place: str, start: str = "") -> str:
+        """Return an id, which begins with ``start``, for a task that has none.
+
+        It comes from the text, so it stays when other lines come, go or are ticked; equal texts are counted.
+        """
+        plain = start + " ".join(text.casefold().split())
+        self._texts[plain] += 1
+        mark = start + sha256(plain.removeprefix(start).encode("utf-8", "replace")).hexdigest()[:10]
+        return self.claim(mark if self._texts[plain] == 1 else f"{mark}-{self._texts[plain]}", place)
 
 
 class Fields:

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from task_formats.decoding import as_text, json_of
-from task_formats.fields import PRIORITIES, Fields, find_unknown, normalize, state_of
-from task_formats.id_register import IdRegister
-from task_formats.objects import add_reverse, objects_in
+from task_formats.arranging import add_reverse
+from task_formats.decoding import as_text, json_of, objects_in
+from task_formats.fields import PRIORITIES, Fields, IdRegister, find_unknown, normalize, state_of
 from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile
 
 __all__ = ["find", "read", "signs"]

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from task_formats.decoding import as_text, json_of
-from task_formats.fields import Fields, find_unknown, one_line, split_criteria, state_of
-from task_formats.id_register import IdRegister
-from task_formats.objects import Found, list_objects
+from task_formats.decoding import Found, as_text, json_of, list_objects
+from task_formats.fields import Fields, IdRegister, find_unknown, one_line, split_criteria, state_of
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 __all__ = ["find", "read", "signs"]

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from task_formats.decoding import as_text, json_of
-from task_formats.fields import Fields, find_unknown, one_line, state_of
-from task_formats.id_register import IdRegister
-from task_formats.objects import list_objects
+from task_formats.decoding import as_text, json_of, list_objects
+from task_formats.fields import Fields, IdRegister, find_unknown, one_line, state_of
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile
 
 __all__ = ["find", "read", "signs"]

@@ -6,10 +6,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from task_formats.decoding import text_of
-from task_formats.fields import Fields, one_line
-from task_formats.id_register import IdRegister
+from task_formats.fields import Fields, IdRegister, one_line
+from task_formats.losses import find_differences
 from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile, Writing
-from task_formats.round_trip import find_differences
 
 __all__ = ["find", "read", "signs", "write"]
 

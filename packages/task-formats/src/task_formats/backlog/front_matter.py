@@ -7,7 +7,7 @@ import yaml
 
 from task_formats.decoding import as_text, check_depth
 
-__all__ = ["FrontMatter", "Remarks", "dump_mapping", "parse_mapping", "parse_simple", "split_front_matter"]
+__all__ = ["FrontMatter", "Remarks", "dump_mapping", "parse_mapping", "split_front_matter"]
 
 Remarks = list[tuple[int, str]]
 """The faults of a file: lines, and sentences about them."""
@@ -20,9 +20,6 @@ _MAX_REPEATED = 100
 
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _TITLE_WITH_COMMENT = re.compile(r"^(title:[ \t]+)([^\s'\"|>#&*!\[{].*[ \t]#.*)$", re.MULTILINE)
-_SIMPLE = re.compile(
-    r"(?:([A-Za-z_]\w*):|( *)-)(?: *| +'([^']*)' *| +([A-Za-z0-9_](?:[\w ./()+,'-]|:(?=\w))*)| +(\[\]) *)"
-)
 _LINE = re.compile(r"([ \t]*(?:-|[\w-]+:)[ \t]+)(\S(?:.*\S)?)[ \t]*")
 
 
@@ -42,38 +39,10 @@ def split_front_matter(text: str, remarks: Remarks) -> FrontMatter | None:
         begins = text.startswith("---\n")
         remarks.append((1, "The front matter has no end (---)." if begins else "The file has no front matter."))
         return None
-    values = parse_simple(match[1])
-    if values is None:
-        values = parse_mapping(match[1], remarks, 2)
+    values = parse_mapping(match[1], remarks, 2)
     if values is None:
         return None
     return FrontMatter(values, text[match.end() :], text.count("\n", 0, match.end()) + 1)
-
-
-def parse_simple(text: str) -> dict[str, object] | None:
-    """Parse YAML as Backlog.md itself writes it, in a fifth of the time; None if it may be anything else."""
-    values: dict[str, object] = {}
-    items: list[object] = []
-    open_key, indent = "", ""
-    if not text.replace("\n", "").isprintable():
-        return None
-    for line in text.removesuffix("\n").split("\n"):
-        match = _SIMPLE.fullmatch(line)
-        if not match:
-            return None
-        key, dash, quoted, plain, empty = match.groups()
-        value = quoted if plain is None else plain.rstrip()
-        if key is not None:
-            if key in values:
-                return None
-            values[key] = [] if empty else value or ""
-            open_key, items = key if value is None and not empty else "", list[object]()
-        elif not open_key or value is None or (items and dash != indent):
-            return None
-        else:
-            items.append(value)
-            values[open_key], indent = items, dash
-    return values or None
 
 
 def parse_mapping(text: str, remarks: Remarks, line: int = 1) -> dict[str, object] | None:

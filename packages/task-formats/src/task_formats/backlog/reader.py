@@ -9,8 +9,7 @@ from task_formats.backlog.folders import CONFIGS, ROOT_CONFIG, kind_of
 from task_formats.backlog.front_matter import parse_mapping, split_front_matter
 from task_formats.backlog.sections import split_body
 from task_formats.decoding import text_of
-from task_formats.fields import STATES, Fields, normalize, one_line
-from task_formats.id_register import IdRegister
+from task_formats.fields import STATES, Fields, IdRegister, normalize, one_line
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile, State
 
 __all__ = ["read", "signs"]

@@ -12,8 +12,8 @@ from task_formats.backlog.reader import read
 from task_formats.backlog.sections import COMMENTS, DEFINITION_OF_DONE, Sections, compose_body
 from task_formats.decoding import moment, parse_structure
 from task_formats.fields import STATES, normalize, one_line
+from task_formats.losses import find_differences
 from task_formats.record import ForeignTask, Remark, SourceFile, State, Writing
-from task_formats.round_trip import find_differences
 
 __all__ = ["write"]
 

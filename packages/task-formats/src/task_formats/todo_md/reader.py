@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from task_formats.decoding import text_of
-from task_formats.fields import one_line
-from task_formats.id_register import IdRegister
+from task_formats.fields import IdRegister, one_line
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile, State
 from task_formats.todo_md.notation import (
     BOX,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from task_formats.fields import one_line
+from task_formats.losses import find_differences
 from task_formats.record import ForeignTask, SourceFile, Writing
-from task_formats.round_trip import find_differences
 from task_formats.todo_md.notation import BOXES, ESCAPED, SIGNS, find_state, follow_fence, take_heading, take_mark
 from task_formats.todo_md.reader import read
 

@@ -12,7 +12,7 @@ from task_core.errors import TaskError
 from task_core.moving import Arrival, Home, Mover, WorkT
 from task_core.text import shorten
 from task_formats.arranging import arrange
-from task_formats.leftover import describe_rest, find_rest
+from task_formats.losses import describe_rest, find_rest
 from task_formats.record import Contents, ForeignTask, State
 
 __all__ = ["ForeignList", "NoPlace", "Plan", "make_plan"]

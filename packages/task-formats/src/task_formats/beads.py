@@ -1,24 +1,35 @@
-"""Reader of Beads."""
+"""Beads: a file with one issue as JSON on each line, which ``bd export`` writes."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from task_formats.decoding import as_text, json_of, parse_json, text_of
-from task_formats.fields import Fields, find_unknown, one_line, split_criteria, state_of
-from task_formats.id_register import IdRegister
-from task_formats.record import Contents, ForeignTask, Remark, SourceFile
+from task_formats.decoding import as_text, json_of, moment, parse_json, parse_structure, text_of
+from task_formats.fields import (
+    STATES,
+    Fields,
+    IdRegister,
+    find_unknown,
+    join_items,
+    normalize,
+    one_line,
+    split_criteria,
+    state_of,
+)
+from task_formats.losses import find_differences
+from task_formats.record import Contents, ForeignTask, Priority, Remark, SourceFile, State, Writing
 
-__all__ = ["DESIGN", "LOWEST", "find", "read", "signs"]
+__all__ = ["find", "read", "signs", "write"]
 
-DESIGN: Final = "**Design**\n\n"
+_DESIGN: Final = "**Design**\n\n"
 """The beginning of a note that is the design of its issue."""
 
-LOWEST: Final = "4"
+_LOWEST: Final = "4"
 """The lowest priority of Beads, which is kept beside ``low``."""
 
 _ID: Final = re.compile(r"[A-Za-z][\w.-]*-[\w.-]+")
@@ -33,6 +44,34 @@ _MACHINERY: Final = frozenset(
     }
 )
 """Kinds of issues that are not work."""
+
+_MAX_TITLE: Final = 500
+"""Bytes of a title, beyond which ``bd import`` refuses it."""
+
+_WORDS: Final[Mapping[State, str]] = {
+    "open": "open",
+    "active": "in_progress",
+    "blocked": "blocked",
+    "deferred": "deferred",
+    "review": "in_progress",
+    "done": "closed",
+    "cancelled": "closed",
+}
+_OWN_WORDS: Final = frozenset({*_WORDS.values(), "pinned", "hooked"})
+_PRIORITIES: Final[Mapping[Priority, int]] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+_TEXTS: Final = frozenset(
+    {"assignee", "created_by", "defer_until", "external_ref", "issue_type", "owner", "spec_id", "started_at"}
+)
+"""Other fields of an issue that are text."""
+
+_TYPES: Final[Mapping[str, type]] = {
+    "comments": list,
+    "dependencies": list,
+    "estimated_minutes": int,
+    "metadata": dict,
+    "pinned": bool,
+}
+"""Those that are not."""
 
 
 def find(path: Path) -> list[Path]:
@@ -148,12 +187,12 @@ def _read_issue(fields: Fields, place: str, ids: IdRegister) -> ForeignTask | No
         fields.time("closed_at"),
         fields.time("due_at"),
         split_criteria(fields.text("acceptance_criteria")),
-        tuple(filter(None, (design and DESIGN + design, notes))),
+        tuple(filter(None, (design and _DESIGN + design, notes))),
         fields.text("close_reason"),
         fields.rest() | others,
         place,
     )
-    return replace(task, priority="low") if task.rest.get("priority") == LOWEST else task
+    return replace(task, priority="low") if task.rest.get("priority") == _LOWEST else task
 
 
 def _read_edges(fields: Fields, name: str) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
@@ -185,3 +224,66 @@ def _read_edge(edge: object, name: str) -> tuple[str, str]:
     target = edge.get("depends_on_id") or edge.get("id")
     kind = edge.get("type") or edge.get("dependency_type") or "blocks"
     return (target, kind) if isinstance(target, str) and isinstance(kind, str) else ("", "")
+
+
+def write(tasks: Sequence[ForeignTask]) -> Writing:
+    """Return one file with an issue on each line; a field that Beads does not have goes into ``metadata``."""
+    lines = (json.dumps(_write_issue(task), ensure_ascii=False) + "\n" for task in tasks)
+    file = SourceFile("", "".join(lines).encode("utf-8", "replace"))
+    long = (task for task in tasks if len(task.title.encode("utf-8", "replace")) > _MAX_TITLE)
+    problems = [
+        Remark(task.id, f"The title has more than {_MAX_TITLE} bytes; shorten it for bd import.") for task in long
+    ]
+    return Writing((file,), (*problems, *find_differences(tasks, read([file]).tasks)))
+
+
+def _write_issue(task: ForeignTask) -> dict[str, object]:
+    design = next((note for note in task.notes if note.startswith(_DESIGN)), "")
+    notes = [note for note in task.notes if note != design]
+    is_own = task.status in _OWN_WORDS and STATES[normalize(task.status)] == task.state
+    status = task.status if is_own else _WORDS[task.state]
+    closed = task.closed or task.updated or task.created if status == "closed" else None
+    targets = [(task.parent, "parent-child")] if task.parent else []
+    targets += [(name, "blocks") for name in task.dependencies]
+    edges: list[object] = [{"issue_id": task.id, "depends_on_id": name, "type": kind} for name, kind in targets]
+    criteria = task.criteria[0] if len(task.criteria) == 1 else ""
+    issue: dict[str, object] = {
+        "id": task.id,
+        "title": task.title,
+        "description": task.text,
+        "design": design.removeprefix(_DESIGN),
+        "acceptance_criteria": criteria if task.criteria == split_criteria(criteria) else join_items(task.criteria),
+        "notes": "\n\n".join(notes),
+        "status": status,
+        "priority": _PRIORITIES[task.priority or "medium"],
+        "issue_type": "task",
+        "created_at": task.created and _write_time(task.created),
+        "updated_at": task.updated and _write_time(task.updated),
+        "closed_at": closed and _write_time(closed),
+        "close_reason": task.result,
+        "due_at": task.due and _write_time(task.due),
+        "labels": [*task.labels],
+        "dependencies": edges,
+    }
+    others: dict[str, object] = {}
+    for name, value in task.rest.items():
+        held = parse_structure(value) if name in _TYPES else None
+        if name == "priority" and value == _LOWEST:
+            issue[name] = int(value)
+        elif name in _TEXTS:
+            issue[name] = value
+        elif name == "dependencies" and isinstance(held, list):
+            edges += held
+        elif name in _TYPES and isinstance(held, _TYPES[name]):
+            issue[name] = held
+        else:
+            others[name] = value
+    if others:
+        issue["metadata"] = {**others, **held} if isinstance(held := issue.get("metadata"), dict) else others
+    return {name: value for name, value in issue.items() if value not in ("", None, [])}
+
+
+def _write_time(time: str) -> str | None:
+    """Return a time as Beads reads it, which has no dates without a time of day; None if it is not readable."""
+    iso = moment(time)
+    return iso if iso is None or "T" in iso else f"{iso}T00:00:00Z"
