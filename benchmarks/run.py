@@ -1,6 +1,6 @@
-"""Measure the servers and write the report: ``hatch run bench [--quick] [--only PART …] [--output FOLDER]``.
+"""Measure the servers and fill in the report: ``hatch run bench [--quick] [--only PART …] [--output PAGE]``.
 
-A whole run writes ``README.md`` and ``growth.json`` beside this file. A quick or partial one prints its tables, and
+A whole run puts its tables into ``README.md``, and ``growth.json`` beside it. A quick or partial one prints them, and
 writes only where ``--output`` says.
 """
 
@@ -15,57 +15,11 @@ from typing import Final
 
 from benchmarks import growth, parts
 from benchmarks.growth import OPERATIONS, Growth
-from benchmarks.pages import facts, table
+from benchmarks.pages import facts, fill, table
 from benchmarks.rows import Row
 from benchmarks.subjects import Bench
 
-TARGETS: Final = {
-    1: "First answer",
-    2: "Each call",
-    3: "A durable create in a document",
-    4: "Group commit",
-    5: "From 1,000 to 1,000,000 tasks",
-    7: "A large project of Task Master",
-}
-"""The names of the targets by number."""
-
-NOTES: Final = {
-    1: "From the spawn of the process to the answer, over a document of 100 tasks. The processes ran once before, so "
-    "that Python had compiled their sources. The floor is a plain `MCPServer` with one trivial tool, a plain function.",
-    2: "Processor time of the whole server process, one call after the other; then calls per second with 32 always "
-    "under way. The floor is a plain `MCPServer` with one trivial tool, a plain function.",
-    3: "The time until a create is on disk and answered (EN-7). The floor is a trivial call on our transport and a "
-    "bare write, fsync, rename, and fsync of the folder of the same bytes, and of `HEARTBEAT.md` if there is one. "
-    "`heartbeat` has all its tasks in `HEARTBEAT.md`, `heartbeat, 50 active` has 50 there and all others done. What "
-    "the history adds is beside the same server with `TASK_HISTORY_DAYS=0` (AG-5).",
-    4: "Creates per second with 32 in flight, against the same server with one at a time (EN-9).",
-    5: "SQLite beside JSON (EN-10). The bars are those of SQLite; the floor of a change is appending 4 KiB to a file "
-    "and syncing it with `fdatasync`. `heartbeat` has 50 tasks that are not done, and no `HEARTBEAT.md` beside "
-    "SQLite. Start and complete work through the leaves of a forest; *start again* is `startTask` of the leaf that is "
-    "active already: it finds the same leaf and answers in the same form, but writes nothing. The first call is a "
-    "page of the list. Memory is the resident set after that page and three creates, less that of the same server "
-    "with an empty store.",
-    7: "A tasks file of 182 tasks and 914 subtasks, 1.5 MB, as large as that of Task Master's own project (TM-88). "
-    "In each round another program changes the file; then come a list, the same list from the cache, and a save.",
-}
-"""The way that each target is measured."""
-
-_TOP: Final = """\
-# Benchmarks
-
-What the servers cost, as ratios to a plain `MCPServer` with one trivial tool, and to bare loops over the disk, all from
-the same run. The values in one row were measured alternately, in rounds; they are the medians of the rounds. No test
-asserts a time. Missed targets are marked as such.
-
-```sh
-python3 hatchw run bench                     # everything, and rewrite this page: half an hour on a quiet machine, 8 GB
-python3 hatchw run bench --quick             # only to see that everything works: the numbers mean little
-python3 hatchw run bench --only creates      # print one part
-```
-
-The servers are processes of the installed packages on stdio; each task takes about 475 bytes in its store. A hosted
-service under load has a [page of its own](hosted.md), so has [what a new user waits for](first_task.md), and
-[what a model reads in a session](../docs/answers.md#a-session-of-40-calls) is on that of answers."""
+PAGE: Final = Path(__file__).with_name("README.md")
 
 _HEAD: Final = ("what", "server", "measured", "floor", "ratio", "target", "met")
 
@@ -86,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="hatch run bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds and small stores, only to see that it works")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=[], help="parts to run; default: all")
-    parser.add_argument("--output", type=Path, help="folder for the report; default: this one, for a whole run only")
+    parser.add_argument("--output", type=Path, help="page to fill in; default: README.md, for a whole run only")
     options = parser.parse_args()
     rows: list[Row] = []
     found: Growth = {}
@@ -101,41 +55,35 @@ def main() -> None:
             rows += more
             print(f"{part}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     only = ["--only", *options.only] if options.only else []
-    text = report(rows, found, " ".join(["python3 hatchw run bench", *(["--quick"] if options.quick else []), *only]))
-    print(text)
+    command = " ".join(["python3 hatchw run bench", *(["--quick"] if options.quick else []), *only])
+    tables = {"facts": facts(command, "mcp", "pydantic", "anyio", "mcp-task-core"), **render_tables(rows, found)}
+    print(*tables.values(), sep="\n\n")
     is_whole = not options.quick and not options.only
-    if folder := options.output or (Path(__file__).parent if is_whole else None):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "README.md").write_text(text, "utf-8")
+    if page := options.output or (PAGE if is_whole else None):
+        fill(page, **tables)
         if found:
             document = {"what": "median seconds by operation, server and engine, and number of tasks", **found}
-            (folder / "growth.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+            page.with_name("growth.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
 
 
-def report(rows: Sequence[Row], curves: Growth, command: str) -> str:
-    """Return the whole report in Markdown; ``command`` made it."""
-    return "\n\n".join(_sections(rows, curves, command)) + "\n"
-
-
-def _sections(rows: Sequence[Row], curves: Growth, command: str) -> Iterator[str]:
-    yield _TOP
-    yield facts(command, "mcp", "pydantic", "anyio", "mcp-task-core")
-    met = sum(row.used <= 1 for row in rows)
-    yield f"## Targets\n\n{met} of {len(rows)} measurements meet their target. The worst server of each kind:"
+def render_tables(rows: Sequence[Row], curves: Growth) -> dict[str, str]:
+    """Return the tables by their names on the page: the worst server of each kind, each target, and the growth."""
     worst: dict[tuple[int, str], Row] = {}
     for row in rows:
         key = row.target, row.what
         worst[key] = max(row, worst.get(key, row), key=lambda it: it.used)
-    yield table(_HEAD, (_cells(row, f"{row.target}. ") for row in sorted(worst.values(), key=lambda row: row.target)))
+    met = f"{sum(row.used <= 1 for row in rows)} of {len(rows)} measurements meet their target. "
+    kinds = (_cells(row, f"{row.target}. ") for row in sorted(worst.values(), key=lambda row: row.target))
+    found = {"summary": f"{met}The worst server of each kind:\n\n{table(_HEAD, kinds)}"}
     order = [*dict.fromkeys(row.what for row in rows)]
-    for number, name in TARGETS.items():
-        if its := sorted((row for row in rows if row.target == number), key=lambda row: order.index(row.what)):
-            yield f"## {number}. {name}\n\n{NOTES[number]}"
-            yield table(_HEAD, map(_cells, its))
-        if curves and number == 5:
-            yield "Medians; the data: [growth.json](growth.json)."
-            sizes = sorted({size for points in curves["get"].values() for size in points})
-            yield table(["milliseconds, among", "server", *(f"{it:,}" for it in sizes)], _lines(curves, sizes))
+    for target in sorted({row.target for row in rows}):
+        its = sorted((row for row in rows if row.target == target), key=lambda row: order.index(row.what))
+        found[f"target_{target}"] = table(_HEAD, map(_cells, its))
+    if curves:
+        sizes = sorted({size for points in curves["get"].values() for size in points})
+        head = ["milliseconds, among", "server", *(f"{it:,}" for it in sizes)]
+        found["growth"] = table(head, _lines(curves, sizes))
+    return found
 
 
 def _cells(row: Row, before: str = "") -> list[str]:

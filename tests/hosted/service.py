@@ -22,11 +22,9 @@ from starlette.types import ASGIApp, Message
 from typing_extensions import override
 
 from examples.hosted.issuer import TokenIssuer
-from task_hosted.service.app import HostedServer
-from task_hosted.service.identity import make_tenant
-from task_hosted.service.keys import IssuerKeys
 from task_hosted.service.settings import HostedSettings
-from task_hosted.serving import load_hosted
+from task_hosted.service.tokens import IssuerKeys, make_tenant
+from task_hosted.serving import HostedServer, load_hosted
 from tests.core.listening import until
 from tests.servers import ServerRecord
 from tests.tool_client import Era

@@ -11,7 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from task_core.text import nearest
-from task_hosted.service.identity import make_tenant
+from task_hosted.service.tokens import make_tenant
 from tests.hosted.service import Site, hosting
 from tests.servers import MADE, ServerRecord
 

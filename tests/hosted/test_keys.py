@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from jwt.algorithms import RSAAlgorithm
 
 from examples.hosted.issuer import IssuerKey, TokenIssuer
-from task_hosted.service.keys import IssuerKeys, IssuerUnreachable
+from task_hosted.service.tokens import IssuerKeys, IssuerUnreachable
 from tests.core.listening import Clock, until
 from tests.hosted.service import NOT_FOUND, Authority, Moment, hosting
 from tests.ports import free_port
@@ -202,7 +202,7 @@ async def test_an_answer_of_the_issuer_that_cannot_be_trusted_gives_no_key(
     authority = Authority(TokenIssuer("https://issuer.example.com"), answers)
     with pytest.raises(IssuerUnreachable):
         await keys_of(authority).find(authority.issuer.key.name)
-    assert [record.levelno for record in caplog.records if record.name.endswith("keys")] == [logging.WARNING]
+    assert [record.levelno for record in caplog.records if record.name.endswith("tokens")] == [logging.WARNING]
     assert reason in caplog.text
 
 

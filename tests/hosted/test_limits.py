@@ -13,8 +13,7 @@ import pytest
 from starlette.types import Message
 
 from task_hosted.service import limits as limits_module
-from task_hosted.service.limits import MAX_CALLS, Limits
-from task_hosted.service.refusals import Refusal
+from task_hosted.service.limits import MAX_CALLS, Limits, Refusal
 from task_hosted.service.settings import HostedSettings
 from tests.core.listening import Clock
 from tests.hosted.service import Moment, Site, hosting, make_scope

@@ -9,9 +9,9 @@ import pytest
 
 from task_core.bootstrap import BadSettings
 from task_hosted.service import metrics
-from task_hosted.service.app import run_hosted
 from task_hosted.service.metrics import Metrics
 from task_hosted.service.settings import HostedSettings
+from task_hosted.serving import run_hosted
 from tests.core.notes import DEADLINE
 from tests.hosted.service import Site, hosting
 from tests.ports import free_port

@@ -18,7 +18,7 @@ from task_core.history.changes import made_by
 from task_core.models import utc_now
 from task_core.server.faults import RenderedAnswer
 from task_core.store import Store
-from task_hosted.service.quotas import Quota, QuotaExceeded
+from task_hosted.service.tenants import Quota, QuotaExceeded
 from task_hosted.service.tool_calls import carry_out_once, make_repeatable
 from tests.core.engines import LASTING_ENGINES, LIST, Card, Engine
 from tests.hosted.service import Authority, Site, hosting

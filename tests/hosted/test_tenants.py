@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from task_core.server.app import TaskServer
-from task_hosted.service.refusals import Refusal
+from task_hosted.service.limits import Refusal
 from task_hosted.service.tenants import Tenants
 from tests.core.shelf import Shelf
 from tests.hosted.service import Authority, hosting

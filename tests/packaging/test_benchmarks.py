@@ -12,7 +12,7 @@ from benchmarks.growth import FIRST_LIMIT, GROWTH_LIMIT, MEMORY_LIMIT, OPERATION
 from benchmarks.parts import PROJECT_LIMITS, PROJECT_SUBTASKS, PROJECT_TASKS, make_project, measure_project
 from benchmarks.peers import ForeignClient
 from benchmarks.rows import Row, Unit, rounds_of
-from benchmarks.run import NOTES, TARGETS
+from benchmarks.run import PAGE, render_tables
 from benchmarks.session import SESSIONS, count_bytes
 from benchmarks.subjects import HIERARCHY, LABELS, Bench
 from benchmarks.wire import Call, CallFailed
@@ -26,12 +26,14 @@ def bench(*options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.long
 def test_a_quick_part_of_the_benchmarks_runs_and_writes_its_table_where_asked(tmp_path: Path) -> None:
-    done = bench("--quick", "--only", "project", "--output", str(tmp_path / "report"))
+    page = tmp_path / "page.md"
+    page.write_text("<!-- from the run: target_7 -->\n<!-- end -->\n", "utf-8")
+    done = bench("--quick", "--only", "project", "--output", str(page))
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "report" / "README.md").read_text("utf-8") == done.stdout.removesuffix("\n")
     for what in PROJECT_LIMITS:
         start = f"| {what} | taskmaster |"  # not that of the summary
-        assert [line.startswith(start) for line in done.stdout.splitlines()].count(True) == 1
+        for text in (done.stdout, page.read_text("utf-8")):
+            assert [line.startswith(start) for line in text.splitlines()].count(True) == 1
 
 
 @pytest.mark.long
@@ -88,10 +90,12 @@ def test_what_another_server_writes_beside_its_answers_is_passed_over() -> None:
             client.time(Call("fail"))
 
 
-def test_the_page_of_the_benchmarks_names_every_target_and_the_command() -> None:
-    text = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
-    headings = [f"## {number}. {name}\n\n{NOTES[number]}" for number, name in TARGETS.items()]
-    assert [heading for heading in headings if heading not in text] == []
+def test_the_page_of_the_benchmarks_has_the_table_of_every_target_and_the_command() -> None:
+    text = PAGE.read_text("utf-8")
+    rows = [Row(target, "a", "s", Unit.MILLISECONDS, 1.0, 10.0, 0.1) for target in (1, 2, 3, 4, 5, 7)]
+    curves = {operation: {"s": {1: 0.1}} for operation in OPERATIONS}
+    tables = render_tables(rows, curves)
+    assert sorted(re.findall(r"<!-- from the run: (\w+) -->\n\n(?=\||\d+ of)", text)) == sorted(["facts", *tables])
     assert [operation for operation in OPERATIONS if f"| {operation} | hierarchy, SQLite |" not in text] == []
     assert "| command | `python3 hatchw run bench" in text
 

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import count
@@ -11,24 +11,31 @@ from typing import Any, Final, NamedTuple, cast
 
 from anyio import to_thread
 from mcp.client import Client
-from mcp_types import CallToolResult, Implementation, RequestParamsMeta
+from mcp_types import CallToolRequestParams, CallToolResult, Implementation, RequestParamsMeta
 from pydantic import JsonValue
 
-from task_board.guard import CALL, EXPECTED, guard_calls
 from task_board.language import choose_language
-from task_core.errors import TaskError
+from task_core.errors import InvalidArguments, TaskError
 from task_core.files import identify
-from task_core.history.changes import BOARD, Change
-from task_core.server.app import TaskServer
+from task_core.history.changes import BOARD, Change, made_by
+from task_core.server.app import TaskServer, Work
+from task_core.server.faults import RenderedAnswer
+from task_core.store import Transaction
 from task_core.store.base import WatchedStore
 from task_core.store.undo import History
 from task_core.text import address_people, end_sentence
 from task_core.view import Action, BoardActions, Line, View
 
-__all__ = ["AUTHOR", "BoardStore", "CallOutcome", "Snapshot"]
+__all__ = ["BoardStore", "CallOutcome", "Snapshot"]
 
-AUTHOR: Final = BOARD
-"""The author of the board's changes in the history."""
+_CALL: Final = "task-board/call"
+"""The member of ``_meta`` with the name of the call."""
+
+_EXPECTED: Final = "task-board/expected"
+"""The member of ``_meta`` with the token of the tasks that a call is based on; a refusal names it as a wrong field."""
+
+_NO_LIST: Final = "-0-"
+"""The token of a list that does not exist yet, and the end of the one that it has then."""
 
 
 class CallOutcome(NamedTuple):
@@ -46,7 +53,7 @@ class CallOutcome(NamedTuple):
     @property
     def is_stale(self) -> bool:
         """True if the call was refused because the tasks had changed."""
-        return EXPECTED in self.fields
+        return _EXPECTED in self.fields
 
 
 class Snapshot:
@@ -90,7 +97,7 @@ class Snapshot:
         return [task for task in map(self.line, line.needs) if task and task.status not in finished]
 
 
-_CLIENT: Final = Implementation(name=AUTHOR, version="")
+_CLIENT: Final = Implementation(name=BOARD, version="")
 
 
 @dataclass
@@ -114,7 +121,7 @@ class BoardStore:
     def __post_init__(self) -> None:
         self._calls = count()
         self._made: dict[JsonValue, Change | None] = {}
-        guard_calls(self.server, self.store, self._made)
+        _guard_calls(self.server, self.store, self._made)
         self._has_history = False
         self.schemas: Mapping[str, Mapping[str, Any]] = {}
         """the input schema of each tool"""
@@ -163,7 +170,7 @@ class BoardStore:
     async def call(self, action: Action, arguments: Mapping[str, JsonValue], token: str | None = None) -> CallOutcome:
         """Call the tool of an action, only while ``token`` is that of the tasks, if it is given."""
         call = str(next(self._calls))
-        meta = cast("RequestParamsMeta", {CALL: call} | ({} if token is None else {EXPECTED: token}))
+        meta = cast("RequestParamsMeta", {_CALL: call} | ({} if token is None else {_EXPECTED: token}))
         outcome = _outcome(await self._client.call_tool(action.tool, action.arguments(arguments), meta=meta))
         change = self._made.pop(call, None)
         is_kept = change and await to_thread.run_sync(self.find_history)
@@ -182,6 +189,47 @@ class BoardStore:
     async def token(self) -> str:
         """Return the token of the tasks as they are now."""
         return (await to_thread.run_sync(self.store.changes, None, 0)).token
+
+
+def _guard_calls(server: TaskServer, store: WatchedStore, made: dict[JsonValue, Change | None]) -> None:
+    """Let a change happen only while the tasks are as they were when it was decided on.
+
+    A call whose ``_meta`` has a token is refused if the tasks have another one when its first transaction begins: the
+    server's own transaction checks it, so nobody else can come in between, in this process or another. The last
+    change that a call has made is put into ``made`` under the name of the call.
+    """
+    here = threading.local()
+
+    def wrap(params: CallToolRequestParams, work: Work) -> Work:
+        meta: Mapping[str, Any] = params.meta or {}
+        tool = cast("Callable[[], RenderedAnswer]", work)  # no tool of a store is a coroutine
+
+        def guarded() -> RenderedAnswer:
+            here.expected, here.first = meta.get(_EXPECTED), None
+            with made_by(BOARD, params.name) as origin:
+                try:
+                    answer = tool()
+                finally:
+                    here.expected = None
+            made[meta[_CALL]] = origin.change
+            return answer
+
+        return guarded
+
+    def check(tasks: Transaction[Any]) -> None:
+        expected = getattr(here, "expected", None)
+        if expected is None:
+            return
+        here.first = tasks if here.first is None else here.first
+        if tasks is not here.first:
+            return  # what the call itself has changed must not refuse it
+        # A list gets its id with its first transaction.
+        is_same = tasks.token == expected or (expected == _NO_LIST and tasks.token.endswith(_NO_LIST))
+        if tasks.changed or not is_same:
+            raise InvalidArguments([(_EXPECTED, "the tasks have changed meanwhile")])
+
+    server.wrap_change = wrap
+    store.check = check
 
 
 def _outcome(result: CallToolResult) -> CallOutcome:

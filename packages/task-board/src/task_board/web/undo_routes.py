@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from task_board.language import Language
-from task_board.stores import AUTHOR, BoardStore
+from task_board.stores import BoardStore
 from task_board.web.action_routes import read_form
 from task_board.web.forms import as_text
 from task_board.web.news import News
 from task_board.web.pages import Pages
 from task_board.web.responses import announce, language_of, quote, render, say
 from task_core.errors import TaskError
-from task_core.history.changes import Change, Step, made_by
+from task_core.history.changes import BOARD, Change, Step, made_by
 from task_core.models import format_timestamp, from_microseconds
 from task_core.store.undo import find_change
 from task_core.text import address_people, shorten
@@ -94,7 +94,7 @@ def _put_back(store: BoardStore, number: int) -> tuple[str, int]:
     if history is None:
         raise HTTPException(404)
     change = find_change(history, number)
-    with made_by(AUTHOR, "undo") as origin:
+    with made_by(BOARD, "undo") as origin:
         ids = history.undo(number)
     # What was removed from the leaves up was one tree; its root has the text that people know it by.
     main = ids[-1 if change.steps[-1].what == "removed" else 0]

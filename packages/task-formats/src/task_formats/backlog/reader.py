@@ -1,19 +1,25 @@
 """Reader of Backlog.md."""
 
+import os
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-from task_formats.backlog.folders import CONFIGS, ROOT_CONFIG, kind_of
 from task_formats.backlog.front_matter import parse_mapping, split_front_matter
 from task_formats.backlog.sections import split_body
 from task_formats.decoding import text_of
 from task_formats.fields import STATES, Fields, IdRegister, normalize, one_line
 from task_formats.record import Contents, ForeignTask, Remark, SourceFile, State
 
-__all__ = ["read", "signs"]
+__all__ = ["find", "read", "signs"]
 
+_ROOT_CONFIG: Final = "backlog.config.yml"
+_CONFIGS: Final = ("config.yml", "config.yaml")
+_FOLDERS: Final = ("tasks", "drafts", "completed", "archive", "milestones", "docs", "decisions")
+_DIRECTORY = re.compile(r"^backlog_?directory:[ \t]*['\"]?([^'\"\n#]+)", re.MULTILINE | re.IGNORECASE)
 _LEFT_OUT: Final = {"milestones": "milestones", "docs": "documents", "decisions": "decisions"}
 
 
@@ -24,12 +30,33 @@ class _Config(NamedTuple):
     is_sure: bool = False
 
 
+def find(path: Path) -> list[Path]:
+    """Return the configuration and the Markdown files at ``path``: one file, the folder of Backlog.md, or a project."""
+    if path.is_file():
+        return [path] if path.suffix.lower() == ".md" else []
+    if path.name.lower() in _FOLDERS[:3] and not (path / "tasks").is_dir():
+        return _find_markdown(path)
+    candidates = [path, path / "backlog", path / ".backlog"]
+    config = path / _ROOT_CONFIG
+    found = [file for file in (config,) if file.is_file()]
+    if found and (match := _DIRECTORY.search(config.read_bytes().decode("utf-8", "replace"))):
+        place = PurePosixPath(match[1].strip())
+        if not place.is_absolute() and ".." not in place.parts:
+            candidates.insert(0, path / place)
+    for folder in candidates:
+        configs = [file for name in _CONFIGS if (file := folder / name).is_file()]
+        if (folder / "tasks").is_dir():
+            markdown = [file for name in _FOLDERS for file in _find_markdown(folder / name)]
+            return found + configs + markdown
+    return []
+
+
 def signs(files: Sequence[SourceFile]) -> tuple[str, ...]:
     """Return the signs that ``files`` are of Backlog.md."""
     found: list[str] = []
     if (config := _read_config(files, [])).is_sure:
         found.append("a configuration with project_name and statuses")
-    tasks = (file for file in _markdown(files) if kind_of(file.name, config.root) not in _LEFT_OUT)
+    tasks = (file for file in _markdown(files) if _kind_of(file.name, config.root) not in _LEFT_OUT)
     for file in tasks:
         text, _ = text_of(file)
         parts = split_front_matter(text, [])
@@ -54,7 +81,7 @@ def read(files: Sequence[SourceFile]) -> Contents:
     config = _read_config(files, problems)
     tasks: list[ForeignTask] = []
     for file in _markdown(files):
-        kind = kind_of(file.name, config.root)
+        kind = _kind_of(file.name, config.root)
         if kind in _LEFT_OUT:
             left_out[_LEFT_OUT[kind]] += 1
         elif task := _read_task(file, kind, config.statuses, ids, problems):
@@ -65,13 +92,36 @@ def read(files: Sequence[SourceFile]) -> Contents:
     return Contents(connected, tuple(problems), dict(left_out), unknown_statuses=frozenset(unknown))
 
 
+def _kind_of(name: str, root: str) -> str:
+    """Return the folder below ``root`` that a file is in; its files say ``archive/milestones`` for milestones there."""
+    folders = name.removeprefix(f"{root}/").lower().split("/")[:-1]
+    kind = next((folder for folder in folders if folder in _FOLDERS), "tasks")
+    return "milestones" if kind == "archive" and "milestones" in folders else kind
+
+
+def _find_markdown(folder: Path) -> list[Path]:
+    names = (
+        os.path.join(place, name)  # noqa: PTH118 - thousands of paths, which are compared as text
+        for place, _, files in os.walk(folder)
+        for name in files
+        if name.lower().endswith(".md")
+    )
+    return [file for name in sorted(names, key=_natural) if (file := Path(name)).is_file()]
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """Return a key that puts ``task-9`` before ``task-10``."""
+    parts = re.split(r"(\d+)", text.casefold())
+    return [(1, int(part), "") if part.isascii() and part.isdigit() else (0, 0, part) for part in parts]
+
+
 def _markdown(files: Iterable[SourceFile]) -> Iterator[SourceFile]:
-    return (file for file in files if file.name.rpartition("/")[2] not in (*CONFIGS, ROOT_CONFIG))
+    return (file for file in files if file.name.rpartition("/")[2] not in (*_CONFIGS, _ROOT_CONFIG))
 
 
 def _read_config(files: Sequence[SourceFile], problems: list[Remark]) -> _Config:
     by_name = {file.name.rpartition("/")[2]: file for file in reversed(files)}
-    for name in (ROOT_CONFIG, *CONFIGS):
+    for name in (_ROOT_CONFIG, *_CONFIGS):
         if file := by_name.get(name):
             remarks: list[tuple[int, str]] = []
             text, wrong = text_of(file)
@@ -80,7 +130,7 @@ def _read_config(files: Sequence[SourceFile], problems: list[Remark]) -> _Config
             problems += [Remark(f"{file.name}:{line}", words) for line, words in remarks]
             fields = Fields(values, file.name, problems)
             folder = fields.text("backlog_directory") or fields.text("backlogDirectory")
-            root = folder.strip("/") if name == ROOT_CONFIG else file.name.rpartition("/")[0]
+            root = folder.strip("/") if name == _ROOT_CONFIG else file.name.rpartition("/")[0]
             return _Config(root, fields.names("statuses"), {"project_name", "statuses"} <= values.keys())
     return _Config()
 

@@ -21,11 +21,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from task_core.server.transports.asgi import MESSAGE_KEY, read_strictly
 from task_core.server.transports.wire import find_id
-from task_hosted.service.identity import READ_SCOPE, TENANT, WRITE_SCOPE
-from task_hosted.service.keys import IssuerUnreachable
-from task_hosted.service.limits import Limits
-from task_hosted.service.refusals import Refusal, make_challenge, make_refusal
+from task_hosted.service.limits import Limits, Refusal, make_challenge, make_refusal
 from task_hosted.service.tenants import Tenants
+from task_hosted.service.tokens import READ_SCOPE, TENANT, WRITE_SCOPE, IssuerUnreachable
 from task_hosted.service.tool_calls import request_id
 
 __all__ = ["ProtocolEndpoint"]

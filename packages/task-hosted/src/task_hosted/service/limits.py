@@ -1,21 +1,60 @@
-"""Limits the requests of each tenant, and of all tenants together, on this replica (HO-4)."""
+"""Limits the requests of each tenant, and of all tenants together, and refuses those beyond them (HO-2, HO-4)."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from task_hosted.service.refusals import make_refusal
+from mcp_types import INTERNAL_ERROR, RequestId
+from starlette.responses import JSONResponse, Response
+
+from task_core.server.transports.wire import refusal
 from task_hosted.service.settings import HostedSettings
 
-__all__ = ["MAX_CALLS", "Limits"]
+__all__ = ["MAX_CALLS", "Limits", "Refusal", "make_challenge", "make_refusal"]
 
 MAX_CALLS: Final = 42
 """Concurrent calls in one replica: one for each of its connections, and 32 that wait for one."""
 
 _MAX_KNOWN: Final = 10_000
 """Tenants that are remembered before those that have been quiet are forgotten."""
+
+_NEEDED: Final = "tasks:read tasks:write"
+"""The scopes that a client should ask for."""
+
+
+class Refusal(Exception):
+    """Ends a request with this status, these headers, and a body, or else the text as a JSON-RPC error."""
+
+    def __init__(
+        self, status: int, message: str, headers: dict[str, str] | None = None, body: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers or {}
+        self._body = body
+
+    def respond(self, request_id: RequestId | None) -> Response:
+        """Return the response to the request with this id."""
+        error = refusal(INTERNAL_ERROR, str(self), request_id)
+        body = self._body or error.model_dump(by_alias=True, exclude_unset=True)
+        return JSONResponse(body, self.status, self.headers)
+
+
+def make_refusal(status: int, message: str, seconds: float) -> Refusal:
+    """Return the refusal of a request that the server would accept after so many seconds."""
+    return Refusal(status, message, {"Retry-After": str(math.ceil(seconds))})
+
+
+def make_challenge(metadata_url: str, status: int, message: str, *, error: str = "", scope: str = _NEEDED) -> Refusal:
+    """Return the refusal of a request without a sufficient token (RFC 6750), which says where to get one."""
+    parts = {"error": error, "error_description": message} if error else {}
+    parts |= {"scope": scope, "resource_metadata": metadata_url}
+    header = "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items())
+    body = {"error": error or "unauthorized", "error_description": message}
+    return Refusal(status, message, {"WWW-Authenticate": header}, body)
 
 
 @dataclass

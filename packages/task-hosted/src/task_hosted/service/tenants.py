@@ -1,19 +1,21 @@
-"""Keeps a server for each tenant, so that tenants share no state between calls (HO-3)."""
+"""Servers of tenants, which share no state between calls (HO-3), and the quota of each (HO-4)."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from task_core.errors import TaskError
 from task_core.server.app import TaskServer
-from task_hosted.service.refusals import make_refusal
+from task_core.store.collection import ListRow
+from task_hosted.service.limits import make_refusal
 
-__all__ = ["MAX_TENANTS", "Tenants"]
+__all__ = ["MAX_TENANTS", "Quota", "QuotaExceeded", "Tenants"]
 
 MAX_TENANTS: Final = 1_000
 """Most servers to keep; an unused one makes room for another."""
@@ -99,3 +101,32 @@ class Tenants:
                 tenant.is_over.set()
                 return
         raise make_refusal(503, "The server has as many users as it can have at a time: try again later.", 30)
+
+
+class QuotaExceeded(TaskError):
+    """A change would let a list grow beyond what its owner may keep."""
+
+    def __init__(self, what: str, count: int, limit: int) -> None:
+        """``what`` is what there would be too many of: ``tasks`` or ``bytes``."""
+        super().__init__(
+            f"This list may hold {limit:,} {what}, and would have {count:,}; remove or shorten tasks that nobody needs "
+            "anymore, or ask the operator of the service for more room.",
+            {"what": what, "count": count, "limit": limit},
+        )
+
+
+class Quota(NamedTuple):
+    """Limits of one list; a list that exceeds them already, as after a change of its quota, may not grow."""
+
+    records: int
+    size: int
+    """bytes of all records as they are stored"""
+
+    def check(self, before: ListRow, after: ListRow) -> None:
+        """Raise ``QuotaExceeded`` if the list has grown beyond the quota."""
+        for what, old, new, limit in (
+            ("tasks", before.number, after.number, self.records),
+            ("bytes", before.size, after.size, self.size),
+        ):
+            if new > max(limit, old):
+                raise QuotaExceeded(what, new, limit)
