@@ -14,7 +14,7 @@ from task_board.web.decisions import DECISIONS, Asked, OutOfDate, decide_step
 from task_board.web.forms import compare, make_fields, merge
 from task_board.web.news import News
 from task_board.web.pages import Pages, find_action, form_values
-from task_board.web.responses import announce, language_of, quote, render, say
+from task_board.web.responses import announce, attempt, language_of, quote, render, say
 from task_core.errors import TaskError
 from task_core.text import address_people
 from task_core.view import Action
@@ -85,11 +85,7 @@ class ActionRoutes:
             task = store.view.task(asked.task)
             return {"differences": compare(fields, asked.texts("now."), asked.texts("was."), task)}
 
-        try:
-            values = await to_thread.run_sync(read)
-        except TaskError as error:
-            return render(request, "fault.html", fault=address_people(error.message))
-        return render(request, "differences.html", is_live=True, **values)
+        return await attempt(request, "differences.html", read, refused="fault.html", is_live=True)
 
 
 async def read_form(request: Request) -> dict[str, str]:

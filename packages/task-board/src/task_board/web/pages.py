@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -26,7 +26,7 @@ from task_board.web.details import (
 from task_board.web.forms import as_text, make_fields
 from task_board.web.layout import ORDERS, Filters, Shown, lay_out_columns, lay_out_tree
 from task_board.web.news import News
-from task_board.web.responses import announce, language_of, render
+from task_board.web.responses import announce, attempt, language_of, render
 from task_board.web.safety import Keys
 from task_core.errors import TaskError
 from task_core.text import address_people
@@ -113,14 +113,14 @@ class Pages:
                 "has_history": store.find_history() is not None,
             }
 
-        return await _attempt(request, store, "task.html", read)
+        return await attempt(request, "task.html", read, store=store)
 
     async def form(self, request: Request) -> Response:
         """Show the form of an action."""
         store, query = self.store(request), request.query_params
         action = find_action(store, query.get("action", ""))
         task_id, parent = query.get("id", ""), query.get("parent", "")
-        return await _attempt(request, store, "form.html", lambda: form_values(store, action, task_id, parent))
+        return await attempt(request, "form.html", lambda: form_values(store, action, task_id, parent), store=store)
 
     async def events(self, _: Request) -> Response:
         """Report changes to the page for as long as it is open."""
@@ -176,18 +176,6 @@ def form_values(store: BoardStore, action: Action, task_id: str, parent: str) ->
         "is_english": False,
         "differences": [],
     }
-
-
-async def _attempt(
-    request: Request, store: BoardStore, template: str, read: Callable[[], Mapping[str, Any]]
-) -> Response:
-    def answer() -> Response:
-        return render(request, template, store=store, **read())
-
-    try:
-        return await to_thread.run_sync(answer)  # long Markdown takes its time
-    except TaskError as error:
-        return render(request, "refused.html", code=error.code, message=address_people(error.message))
 
 
 def _filters(request: Request) -> Filters:

@@ -1,10 +1,11 @@
 """Answers to the browser: pages and parts of pages in its language, and what it is to announce."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from anyio import to_thread
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import JsonValue
 from starlette.requests import Request
@@ -14,9 +15,10 @@ from task_board.language import Language, choose_language
 from task_board.markdown import headline, render_markdown, show_invisible
 from task_board.web.details import label_id
 from task_board.web.layout import find_tone
-from task_core.text import shorten
+from task_core.errors import TaskError
+from task_core.text import address_people, shorten
 
-__all__ = ["STATIC", "announce", "language_of", "quote", "render", "say"]
+__all__ = ["STATIC", "announce", "attempt", "language_of", "quote", "render", "say"]
 
 _HERE: Final = Path(__file__).parent
 
@@ -71,6 +73,25 @@ def render(
     """Return a page or a part of one, which triggers ``events`` in the page."""
     text = _TEMPLATES.get_template(template).render(language=language_of(request), **values)
     return HTMLResponse(text, status, _as_header(events or {}))
+
+
+async def attempt(
+    request: Request,
+    template: str,
+    read: Callable[[], Mapping[str, Any]],
+    *,
+    refused: str = "refused.html",
+    **values: object,
+) -> Response:
+    """Return a page with what ``read`` returns, or the page ``refused`` with the reason why it cannot be read."""
+
+    def answer() -> Response:
+        return render(request, template, **values, **read())
+
+    try:
+        return await to_thread.run_sync(answer)  # long Markdown takes its time
+    except TaskError as error:
+        return render(request, refused, code=error.code, message=address_people(error.message))
 
 
 def say(events: Mapping[str, JsonValue], status: int = 200) -> Response:

@@ -16,7 +16,7 @@ from task_board.web.action_routes import read_form
 from task_board.web.forms import as_text
 from task_board.web.news import News
 from task_board.web.pages import Pages
-from task_board.web.responses import announce, language_of, quote, render, say
+from task_board.web.responses import announce, attempt, language_of, quote, say
 from task_core.errors import TaskError
 from task_core.history.changes import BOARD, Change, Step, made_by
 from task_core.models import format_timestamp, from_microseconds
@@ -62,16 +62,12 @@ class UndoRoutes:
         """Show the last changes of one task."""
         store, task_id = self._pages.store(request), request.query_params.get("id", "")
 
-        def read() -> list[_ShownChange]:
+        def read() -> Mapping[str, list[_ShownChange]]:
             history = store.find_history()
             changes = history.changes(task_id, limit=_SHOWN) if history else []
-            return [_show(change, task_id, store.store.kind.stamp) for change in changes]
+            return {"changes": [_show(change, task_id, store.store.kind.stamp) for change in changes]}
 
-        try:
-            changes = await to_thread.run_sync(read)
-        except TaskError as error:
-            return render(request, "fault.html", fault=address_people(error.message))
-        return render(request, "history.html", store=store, changes=changes)
+        return await attempt(request, "history.html", read, refused="fault.html", store=store)
 
     async def undo(self, request: Request) -> Response:
         """Put back what one change replaced, or say why not."""
