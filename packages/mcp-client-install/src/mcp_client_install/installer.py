@@ -94,7 +94,8 @@ class Installer:
         if self._options.commands:
             return int(bool(self._console.carry_out(self._plan_guide(self._registration.commands()))))
         given = self._read_given()
-        clients = self._choose_clients()
+        named = {name: CLIENTS[name] for name in self._options.clients}
+        clients = named or {name: it for name, it in CLIENTS.items() if it.is_installed(self._folders)}
         scope = self._choose_scope(clients, given)
         chosen = self._choose_files(clients, scope)
         extras = self._choose_extras(chosen, given)
@@ -181,11 +182,6 @@ class Installer:
         if is_silent or extras.variables.keys() & {*given, *self._read_variables(chosen)}:
             return None
         return extras if self._console.agrees(extras.question) else None
-
-    def _choose_clients(self) -> Mapping[str, Client]:
-        """Return the clients that are named, or else are installed, by name."""
-        named = {name: CLIENTS[name] for name in self._options.clients}
-        return named or {name: client for name, client in CLIENTS.items() if client.is_installed(self._folders)}
 
     def _choose_scope(self, clients: Mapping[str, Client], given: Mapping[str, str]) -> Scope:
         """Return the scope of the option, or else ask for it, unless an option or a setting answers the question."""

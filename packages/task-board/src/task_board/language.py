@@ -37,20 +37,14 @@ class Language:
 
     def find(self, group: str, word: str) -> str:
         """Return what people should know about a field of a form, or whatever a group says of a word; or nothing."""
-        return self._messages[group].get(_key(word), "")
+        return self._messages[group].get(re.sub(r"\W", "_", word).lower(), "")
 
     def name(self, group: str, word: str) -> str:
         """Return the name of a status, field or action for people; without a message, its own words."""
         return self.find(group, word) or re.sub(r"(?<=[a-z])(?=[A-Z])|[-_]+", " ", word).strip().capitalize()
 
 
-def _key(word: str) -> str:
-    return re.sub(r"\W", "_", word).lower()
-
-
-@cache
-def _language(code: str) -> Language:
-    return Language(code)
+_language: Final = cache(Language)
 
 
 def choose_language(accepted: str) -> Language:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from task_formats.decoding import as_text, json_of, list_objects
 from task_formats.fields import Fields, IdRegister, find_unknown, one_line, state_of
@@ -82,49 +82,50 @@ def _split(value: object) -> tuple[list[tuple[str, list[object]]], list[str]]:
     return tags, others
 
 
-class _TagReader:
+class _TagReader(NamedTuple):
     """Reads the tasks of one tag; their ids begin with ``start``."""
 
-    def __init__(self, start: str, labels: tuple[str, ...], ids: IdRegister, problems: list[Remark]) -> None:
-        self._start = start
-        self._labels = labels
-        self._ids = ids
-        self._problems = problems
+    start: str
+    labels: tuple[str, ...]
+    ids: IdRegister
+    problems: list[Remark]
 
     def read(self, items: Sequence[object], name: str) -> Iterator[ForeignTask]:
         """Yield every task, each followed by its subtasks; ``name`` begins their places."""
-        for item, place, number in list_objects(items, name, self._problems):
+        for item, place, number in list_objects(items, name, self.problems):
             yield from self._read(item, place, number, None, ())
 
     def _read(
         self, item: dict[str, Any], place: str, number: int, parent: str | None, siblings: Sequence[str]
     ) -> Iterator[ForeignTask]:
-        fields = Fields(item, place, self._problems)
+        fields = Fields(item, place, self.problems)
         own = fields.text("id") or str(number)
         task_id = own if parent is None or own.startswith(f"{parent}.") else f"{parent}.{own}"
-        task_id = self._ids.claim(self._start + task_id, place).removeprefix(self._start)
+        task_id = self.ids.claim(self.start + task_id, place).removeprefix(self.start)
         subtasks = fields.get("subtasks")
-        below = [*list_objects(subtasks, place, self._problems)] if isinstance(subtasks, list) else []
+        below = [*list_objects(subtasks, place, self.problems)] if isinstance(subtasks, list) else []
         if below or subtasks == []:
             fields.take("subtasks")
         for name in ("parentTaskId", "parentId"):
             if as_text(fields.get(name)) in {parent, "undefined"}:
                 fields.take(name)
-        needs = (self._target(name, parent, siblings) for name in fields.names("dependencies"))
+        # A dependency of a subtask means a sibling first, else a task.
+        named = fields.names("dependencies")
+        needs = (f"{parent}.{name}" if parent and name in siblings else name for name in named)
         title = one_line(fields.text("title"))
         status = fields.text("status")
         if not title:
             fields.report("No title; the id is used.")
         yield ForeignTask(
-            id=self._start + task_id,
+            id=self.start + task_id,
             title=title or task_id,
             text=fields.text("description"),
             state=state_of(status),
             status=status,
             priority=fields.priority("priority"),
-            labels=self._labels,
-            parent=parent and self._start + parent,
-            dependencies=tuple(dict.fromkeys(self._start + name for name in needs)),
+            labels=self.labels,
+            parent=parent and self.start + parent,
+            dependencies=tuple(dict.fromkeys(self.start + name for name in needs)),
             updated=fields.time("updatedAt"),
             criteria=tuple(filter(None, [fields.text("testStrategy")])),
             notes=tuple(filter(None, [fields.text("details")])),
@@ -134,8 +135,3 @@ class _TagReader:
         names = [as_text(it.get("id", rank)) for it, _, rank in below]
         for child, where, rank in below:
             yield from self._read(child, where, rank, task_id, names)
-
-    @staticmethod
-    def _target(name: str, parent: str | None, siblings: Sequence[str]) -> str:
-        """Return the id that a dependency of a subtask means: first a sibling's, else a task's."""
-        return f"{parent}.{name}" if parent and name in siblings else name

@@ -163,7 +163,7 @@ class _Document:
         gap, member, end = self.style(at, nest([key], value))
         has_comma = members and members[-1].comma >= 0
         start = members[-1].comma + 1 if has_comma else members[-1].end if members else at + 1
-        after = _after_comments(text, start, stop)
+        after = max((found.end() for found in _COMMENT.finditer(text, start, stop)), default=start)
         if not members and after == start:
             return f"{text[:start]}{gap}{member}{end}{text[stop:]}"
         member = f"{member}," if has_comma else member
@@ -215,8 +215,3 @@ def _comments(gap: str, rest: str) -> str:
         return ""
     hides = found[-1][0].startswith("//") and not _LINE_END.match(rest)
     return gap[: found[-1].end()] + (line_break(gap) if hides else "")
-
-
-def _after_comments(text: str, start: int, end: int) -> int:
-    """Return where the last comment between two places ends, or ``start`` if there is none."""
-    return max((found.end() for found in _COMMENT.finditer(text, start, end)), default=start)

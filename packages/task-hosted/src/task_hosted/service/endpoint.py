@@ -61,7 +61,8 @@ class ProtocolEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        name = _name_request(Headers(scope=scope))
+        given = Headers(scope=scope).get("x-request-id", "")
+        name = given if _PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
         request_id.set(name)
 
         async def send_named(message: Message) -> None:
@@ -176,11 +177,6 @@ async def _end_with_token(
     if life.cancelled_caught and is_begun:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     return is_begun
-
-
-def _name_request(headers: Headers) -> str:
-    given = headers.get("x-request-id", "")
-    return given if _PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _is_stream(scope: Scope) -> bool:
