@@ -69,7 +69,7 @@ BACKEND_LAYERS: Final = {"store": 1, "service": 2, "schemas": 2, "api": 3, "serv
 """The layers of the backend; what is not named here, such as its models, is below them (CX-4)."""
 
 EDGE: Final = "task_core.server.faults"
-HOOK: Final = "task_core.cli.brief_command"  # whose errors must not stop the session of a client
+HOOK: Final = "task_core.cli.session_commands"  # whose errors must not stop the session of a client
 """The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
 
 CLI_LAYERS: Final = {

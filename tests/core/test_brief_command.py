@@ -13,9 +13,9 @@ import pytest
 
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.cli.hook_memory import read_input, recall, remember
 from task_core.cli.main import run
 from task_core.cli.program import Program
+from task_core.cli.session_commands import read_input, recall, remember
 from task_core.server.app import TaskServer
 from tests.core.command_line import command_line
 from tests.tool_client import call_tool

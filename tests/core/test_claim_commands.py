@@ -13,7 +13,7 @@ import pytest
 from task_core.claims import client_process
 from task_core.claims.claim import Claim
 from task_core.claims.client_process import ASSIGNED, Holder, find_holder
-from task_core.cli.claim_commands import report_claim
+from task_core.cli.write_commands import report_claim
 from tests.core.claim_team import Team
 from tests.core.command_line import Command, Ended
 from tests.servers import SERVERS, ServerRecord

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from task_core.cli.moving.commands import Watched
 from task_core.cli.moving.plan import ForeignList, NoPlace, make_plan
-from task_core.cli.moving.progress import Watched
 from task_core.models import utc_now
 from task_core.moving import Arrival, read_moment
 from task_core.store import open_store

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from task_core.bounds import MAX_ANSWER, size_of
 from task_core.server.app import TaskServer
-from task_core.server.list_changes import add_changes_tool
+from task_core.server.extra_tools import add_changes_tool
 from task_core.store import MemoryDatabase, Store
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import task_core
-from task_core.cli.greeting_file import GreetingFile
 from task_core.cli.program import Program
-from task_core.server.transports.greeting import Answer, Greeting
+from task_core.server.transports.greeting import Answer, Greeting, GreetingFile
 from tests.core.shelf import Shelf
 from tests.wire.greetings import description_of, said_by_sdk
 from tests.wire.line_client import ENVELOPE, INITIALIZE

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from task_core.cli.greeting_file import GreetingFile
 from task_core.cli.main import run
 from task_core.doctor import Finding
+from task_core.server.transports.greeting import GreetingFile
 from taskmaster_mcp.doctor import checks
 from taskmaster_mcp.settings import SETS, TaskmasterSettings, name_sets
 from tests.core.command_line import command_line

@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import pytest
 
-from task_core.cli.greeting_file import GreetingFile
-from task_core.server.transports.greeting import Greeting
+from task_core.server.transports.greeting import Greeting, GreetingFile
 from tests.core.notes import wait_until
 from tests.core.test_server_greeting import DESCRIPTION
 from tests.servers import PROGRAMS, program_of, record_of

@@ -12,7 +12,7 @@ from task_core.fields import Arguments, AsInteger, LongText, OneLine
 from task_core.models import Clock, utc_now
 from task_core.server import overview
 from task_core.server.app import TaskServer
-from task_core.server.list_changes import add_changes_tool
+from task_core.server.extra_tools import add_changes_tool
 from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
 from task_core.view import Line, Section

@@ -7,6 +7,7 @@ server, for this project before for all projects; then the server's own default.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
     from task_core.cli.client_entries import OwnEntry
     from task_core.cli.program import Program
 
-__all__ = ["ChosenList", "choose_list", "client_entries", "describe_place", "find_lists", "given_settings"]
+__all__ = [
+    "ChosenList",
+    "announce_list",
+    "choose_list",
+    "client_entries",
+    "describe_place",
+    "find_lists",
+    "given_settings",
+]
 
 
 class ChosenList(NamedTuple):
@@ -34,6 +43,14 @@ class ChosenList(NamedTuple):
     """a sentence for people, all of it visible; empty if the environment names the list"""
     clients: Sequence[str] = ()
     """the names of the clients that have it"""
+
+
+def announce_list(program: Program, client: str = "") -> Any:  # noqa: ANN401 - the settings of the program
+    """Return the settings of the list that ``choose_list`` chooses, and say on stderr which list it is and why."""
+    settings, origin, _ = choose_list(program, client)
+    if origin:
+        sys.stderr.write(f"{origin}.\n")
+    return settings
 
 
 def choose_list(program: Program, client: str = "") -> ChosenList:

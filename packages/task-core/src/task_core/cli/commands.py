@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
+from task_core.cli.program import Program, SideFile
 from task_core.cli.view.plain import describe_error
 from task_core.document_file import DocumentFormat
 from task_core.document_file.generations import list_generations, restore
@@ -17,14 +18,13 @@ from task_core.durable import replace_file
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.models import utc_now
-from task_core.store import Codec, Engine, Store, StoreSettings, Transaction, open_store
-from task_core.store.collection import Node
+from task_core.store import Codec, Engine, Store, StoreSettings, open_store
 from task_core.store.decoded import Decoded
 from task_core.store.open import find_server_engine
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
-__all__ = ["CommandFailed", "Commands", "SideFile", "run_store_command"]
+__all__ = ["CommandFailed", "Commands", "run_store_command"]
 
 T = TypeVar("T")
 
@@ -34,19 +34,6 @@ _BAR: Final = 40
 
 class CommandFailed(Exception):
     """The command did nothing; the message says why and what to do."""
-
-
-class SideFile(Protocol):
-    """A file that a server keeps beside its document and moves with it."""
-
-    def path_beside(self, document: Path) -> Path:
-        """Return its path for the document at ``document``."""
-
-    def take_out_archived(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
-        """Split ``nodes`` into those for the document and the content of the file."""
-
-    def add_archived(self, path: Path, work: Transaction[Any]) -> int:
-        """Add the tasks of the file at ``path`` to a new store, and return their number."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +157,12 @@ class Commands:
         return f"{copy.name}  {moment}  {pluralize(status.st_size, 'byte')}  {tasks}"
 
 
-def run_store_command(name: str, commands: Commands, command: str, file: str | None) -> int:
-    """Carry out a command of the program ``name``, and return its exit code: 1 if it fails."""
+def run_store_command(program: Program, settings: StoreSettings, command: str, file: str | None) -> int:
+    """Carry out a command over the store that ``settings`` name, and return its exit code: 1 if it fails."""
     try:
-        commands.run(command, file)
+        Commands(settings, cast("Any", program.codec)(), program.side(settings)).run(command, file)
     except (CommandFailed, TaskError, KeyboardInterrupt) as error:
-        sys.stderr.write(f"{name} {command}: {str(error) or 'interrupted'}\n")
+        sys.stderr.write(f"{program.name} {command}: {str(error) or 'interrupted'}\n")
         return 1
     return 0
 

@@ -13,29 +13,11 @@ import sys
 import threading
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from task_core.bootstrap import (
-    LOG_LEVELS,
-    BadSettings,
-    advise_installing,
-    find_parent,
-    find_plugin,
-    log_to_stderr,
-)
-from task_core.cli.command_table import (
-    CLIENT_COMMANDS,
-    COMMANDS,
-    MOVE_COMMANDS,
-    SESSION_COMMANDS,
-    STORE_COMMANDS,
-    VIEW_COMMANDS,
-    WRITE_COMMANDS,
-    run_with_options,
-)
-from task_core.cli.greeting_file import GreetingFile
-from task_core.cli.program import Program
-from task_core.server.transports.greeting import NOTHING_HEARD, answer_while_loading
+from task_core.bootstrap import LOG_LEVELS, BadSettings, advise_installing, find_parent, find_plugin, log_to_stderr
+from task_core.cli.program import COMMANDS, WRITE_COMMANDS, Program, run_with_options
+from task_core.server.transports.greeting import NOTHING_HEARD, GreetingFile, answer_while_loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,18 +37,12 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
         SystemExit: with 2 for a bad option or setting, 1 if ``doctor`` finds a fault or a command fails, else 0.
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
-    stored = STORE_COMMANDS[: None if program.has_database else 1] if program.codec else ()
-    optioned = [*CLIENT_COMMANDS, *(VIEW_COMMANDS if program.view else ())]
-    optioned += SESSION_COMMANDS + MOVE_COMMANDS if stored else ()
-    optioned += WRITE_COMMANDS if program.actions else ()
-    parser = _parser(program.name, ["serve", "doctor", *stored, *optioned])
+    optioned, stored = program.commands, ("restore", "migrate") if program.has_database else ("restore",)
+    commands = ["serve", "doctor", *(stored if program.codec else ()), *optioned]
+    parser = _parser(program.name, commands)
     options = parser.parse_args(words[:1] if {*optioned}.intersection(words[:1]) else words)
     if options.help or options.version:
-        sys.stdout.write(
-            _help(program, ["serve", "doctor", *stored, *optioned])
-            if options.help
-            else f"{program.name} {program.version()}\n"
-        )
+        sys.stdout.write(_help(program, commands) if options.help else f"{program.name} {program.version()}\n")
         parser.exit()
     _prepare_process()
     if options.command == "doctor":
@@ -140,14 +116,10 @@ def _port(text: str) -> int:
 
 
 def _run_command(program: Program, options: argparse.Namespace) -> int:
-    from task_core.cli.chosen_list import choose_list  # noqa: PLC0415 - it imports pydantic
-    from task_core.cli.commands import Commands, run_store_command  # noqa: PLC0415 - serving does not need it
+    from task_core.cli.chosen_list import announce_list  # noqa: PLC0415 - it imports pydantic
+    from task_core.cli.commands import run_store_command  # noqa: PLC0415 - serving does not need it
 
-    settings, origin, _ = choose_list(program, options.client)
-    if origin:
-        sys.stderr.write(f"{origin}.\n")
-    commands = Commands(settings, cast("Any", program.codec)(), program.side(settings))
-    return run_store_command(program.name, commands, options.command, options.file)
+    return run_store_command(program, announce_list(program, options.client), options.command, options.file)
 
 
 def _prepare_process() -> None:

@@ -1,4 +1,4 @@
-"""The commands that change tasks, from the same table of actions as the board's buttons (AG-18)."""
+"""The commands that change tasks, from the same table of actions as the board's buttons (AG-18), or claims (AG-13)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
-from task_core.bootstrap import BadSettings
-from task_core.claims.claim import Claim
-from task_core.cli.chosen_list import choose_list
-from task_core.cli.claim_commands import find_client, release, report_claim
+from task_core.claims.claim import Agent, Claim, NotClaimed, TaskClaimed, describe
+from task_core.claims.client_process import ASSIGNED, Holder, find_holder
+from task_core.cli.chosen_list import announce_list
 from task_core.cli.program import Program
-from task_core.cli.view.commands import explain_memory, show_task
+from task_core.cli.view.commands import refuse_memory, show_task
 from task_core.cli.view.plain import carry_out, describe_error, write_json
 from task_core.errors import InvalidArguments, TaskError
 from task_core.history.changes import COMMAND_LINE, made_by
 from task_core.server.app import TaskServer
-from task_core.server.faults import RenderedAnswer
-from task_core.store import Engine, StoreSettings
-from task_core.store.claiming import Claiming
 from task_core.text import escape_invisible, nearest
 from task_core.view import Action, BoardActions, View
 
-__all__ = ["describe_commands", "find_commands", "run_write_command"]
+__all__ = ["describe_commands", "find_commands", "report_claim", "run_write_command"]
 
 _ABOUT: Final = {
     "add": "Add a task, or one for each line of a pipe: all or none.",
@@ -79,31 +77,22 @@ def run_write_command(program: Program, words: Sequence[str]) -> int:
     actions = cast("Any", program.actions)()
     action = _find_action(actions, command)
     if action is None:
-        known = ", ".join(find_commands(actions))
-        sys.stderr.write(f"{program.name} has no command '{command}': it has {known}.\n")
+        sys.stderr.write(f"{program.name} has no command '{command}': it has {', '.join(find_commands(actions))}.\n")
         return 2
     parser = _parser(program.name, command, actions, action)
     # Options may also stand between TEXT and FIELD=VALUE, but for -- argparse then has no place.
     options = (parser.parse_args if "--" in rest else parser.parse_intermixed_args)(rest)
-    settings, origin, _ = choose_list(program, options.client)
-    settings = settings.located()
-    if isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY:
-        raise BadSettings(explain_memory(settings))
-    if origin:
-        sys.stderr.write(f"{origin}.\n")
-    server, view = program.build(settings.model_copy(update=actions.settings)), cast("Any", program.view)(settings)
-    try:
+    settings = announce_list(program, options.client).located()
+    refuse_memory(settings)
+    server_settings, view = settings.model_copy(update=actions.settings), cast("Any", program.view)(settings)
+    with closing(view), program.serving(server_settings) as server:
         writing = _Writing(server, actions, command, options)
         return carry_out(f"{program.name} {command}", partial(_write, writing, parser, view))
-    finally:
-        view.close()
-        server.close()
-        server.end()
 
 
 def _write(writing: _Writing, parser: argparse.ArgumentParser, view: View) -> None:
     if writing.command == "release":
-        writing.release(view)
+        _release(writing, view)
         return
     try:
         calls = writing.plan()
@@ -136,9 +125,8 @@ def _parser(name: str, command: str, actions: BoardActions, action: Action) -> a
     fields = ", ".join([*action.fields[command == "add" :], *action.extra])
     parser = argparse.ArgumentParser(prog=f"{name} {command}", description=_ABOUT[command])
     if command == "add":
-        parser.add_argument(
-            "text", nargs="?", metavar="TEXT", help="its text; - or none: one task for each line of stdin"
-        )
+        text = "its text; - or none: one task for each line of stdin"
+        parser.add_argument("text", nargs="?", metavar="TEXT", help=text)
         if actions.create_below:
             parser.add_argument("--below", metavar="ID", help="make it a subtask of this task")
     else:
@@ -149,8 +137,8 @@ def _parser(name: str, command: str, actions: BoardActions, action: Action) -> a
         what = f"fields: {fields}; a list is separated by commas or is JSON, and nothing after = clears the field"
         parser.add_argument("values", nargs="*" if command == "add" else "+", metavar="FIELD=VALUE", help=what)
     if command == "done" and _result_field(actions, action):
-        is_asked = bool(action.fields)  # as the board asks for it
-        parser.add_argument("--result", required=is_asked, metavar="TEXT", help="how it ended")
+        # The board asks for it in the same cases.
+        parser.add_argument("--result", required=bool(action.fields), metavar="TEXT", help="how it ended")
     if command == "move":
         where = parser.add_mutually_exclusive_group(required=True)
         where.add_argument("--below", metavar="ID", help="the task that is to be above it")
@@ -162,37 +150,33 @@ def _parser(name: str, command: str, actions: BoardActions, action: Action) -> a
     return parser
 
 
-_Call = tuple[Action, dict[str, JsonValue]]
-"""One call: its action, and what is given for it."""
-
-
 class _Writing:
-    """Carries out one command through the tools of a server."""
+    """Carries out one command through the tools of a server; a call is an action, and what is given for it."""
 
     def __init__(self, server: TaskServer, actions: BoardActions, command: str, options: argparse.Namespace) -> None:
-        self._server = server
+        self.server: Any = server  # one with a history, and so with claims
         self._actions = actions
         self.command = command
         self.options = options
         self.claim: Claim | None = None
         """the claim that the command has made"""
 
-    def plan(self) -> list[_Call]:
+    def plan(self) -> list[tuple[Action, dict[str, JsonValue]]]:
         """Return the calls, or raise ``InvalidArguments``: what stdin has yet to say must not hold up others."""
+        action = cast("Action", _find_action(self._actions, self.command))
         try:
-            calls = [*self._plan()]
+            calls = [*self._add(action)] if self.command == "add" else [self._change(action)]
             json.dumps([given for _, given in calls], ensure_ascii=False).encode()
         except UnicodeError:
             raise InvalidArguments([("TEXT", "give text in UTF-8")]) from None
         return calls
 
-    def carry_out(self, calls: Sequence[_Call]) -> list[tuple[str, dict[str, Any]]]:
+    def carry_out(self, calls: Sequence[tuple[Action, dict[str, JsonValue]]]) -> list[tuple[str, dict[str, Any]]]:
         """Make the changes, all or none, and return the id of each task with the answer of the tool."""
-        assert self._server.find_history  # noqa: S101 - for the type checker: only a server with one has the commands
-        holder = find_client() if getattr(self.options, "claim", False) else None
-        with made_by(COMMAND_LINE, self.command, holder=holder), self._server.find_history().transaction():
+        holder = _find_client() if getattr(self.options, "claim", False) else None
+        with made_by(COMMAND_LINE, self.command, holder=holder), self.server.find_history().transaction():
             if holder:
-                self.claim = self._claiming.claim(self.options.id, "", is_forced=False).claim
+                self.claim = self.server.find_claiming().claim(self.options.id, "", is_forced=False).claim
             answers: list[tuple[str, dict[str, Any]]] = []
             try:
                 for action, given in calls:
@@ -204,37 +188,22 @@ class _Writing:
                 raise
             return answers
 
-    def release(self, view: View) -> None:
-        """End the claim on the task."""
-        options = self.options
-        release(self._claiming, view, options.id, is_forced=options.force, is_json=options.is_json)
-
-    @property
-    def _claiming(self) -> Claiming:
-        assert self._server.find_claiming  # noqa: S101 - for the type checker: a server with a history has claims
-        return self._server.find_claiming()
-
-    def _plan(self) -> Iterator[_Call]:
-        options, action = self.options, cast("Action", _find_action(self._actions, self.command))
-        if self.command == "add":
-            yield from self._add(action)
-            return
-        if self.command == "move" and options.top:
-            action = cast("Action", self._actions.place_on_top)
-        given: dict[str, JsonValue] = {action.task: options.id}
+    def _change(self, action: Action) -> tuple[Action, dict[str, JsonValue]]:
+        options, given = self.options, dict[str, JsonValue]()
         if self.command == "edit":
-            given |= self._parse(action, [*action.fields, *action.extra], options.values)
+            given = self._parse(action, [*action.fields, *action.extra], options.values)
         elif self.command == "note":
             (field,) = action.fields
             given[field] = [options.text] if "array" in self._kinds(action, field) else options.text
-        elif getattr(options, "result", None) is not None:
-            given[_result_field(self._actions, action)] = options.result
         elif self.command == "move":
+            action = cast("Action", self._actions.place_on_top) if options.top else action
             given |= {} if options.top else {action.parent: options.below}
             given |= {} if getattr(options, "index", None) is None else {action.index: options.index}
-        yield action, given
+        elif getattr(options, "result", None) is not None:
+            given[_result_field(self._actions, action)] = options.result
+        return action, {action.task: options.id, **given}
 
-    def _add(self, action: Action) -> Iterator[_Call]:
+    def _add(self, action: Action) -> Iterator[tuple[Action, dict[str, JsonValue]]]:
         options, given = self.options, dict[str, JsonValue]()
         if self._actions.create_below and options.below:
             action = self._actions.create_below
@@ -259,14 +228,12 @@ class _Writing:
 
     def _kinds(self, action: Action, field: str) -> Sequence[str]:
         """Return the types in the schema of a field."""
-        properties = (self._server.input_schema(action.tool) or {})["properties"]
+        properties = (self.server.input_schema(action.tool) or {})["properties"]
         schema = (properties[action.inside]["properties"] if action.inside else properties)[field]
         return [kind["type"] for kind in schema.get("anyOf", [schema])]
 
     def _call(self, action: Action, given: Mapping[str, JsonValue]) -> tuple[str, dict[str, Any]]:
-        tool = self._server.find_tool(action.tool)
-        assert tool  # noqa: S101 - for the type checker: the settings of the actions offer their tools
-        answer = cast("RenderedAnswer", tool.run(action.arguments(given))).content
+        answer: dict[str, Any] = self.server.find_tool(action.tool).run(action.arguments(given)).content
         inner: Any = answer.get("data", answer)
         task = next((inner[name] for name in ("task", "subtask") if isinstance(inner.get(name), dict)), inner)
         # The task may have another id now, as a subtask has that became a task.
@@ -290,3 +257,42 @@ def _read_lines() -> Iterator[str]:
     if not any(lines):
         raise InvalidArguments([("stdin", "give at least one line")])
     yield from filter(None, lines)
+
+
+def _find_client() -> Holder:
+    """Return the process that the claims of this command are to be attached to."""
+    if find_spec("mcp_client_install") is None:
+        return Holder(ASSIGNED)
+    from task_core.cli.client_entries import CLIENT_NAMES  # noqa: PLC0415 - only where mcp-client-install is
+
+    return find_holder(CLIENT_NAMES)
+
+
+def report_claim(name: str, claim: Claim) -> None:
+    """Write to stderr how long a claim lasts that the program ``name`` has made."""
+    if claim.until:
+        how = f"until {describe(claim)['until']}, since PostgreSQL shows nobody whether a process runs; start it again "
+        how += "with --claim to extend the claim"
+    elif claim.process == ASSIGNED:
+        how = f"until `{name} release {claim.task}`, since no known client runs this command"
+    else:
+        how = f"until {claim.holder} ends, or `{name} release {claim.task}`"
+    sys.stderr.write(f"Claimed {escape_invisible(claim.task)} {escape_invisible(how)}.\n")
+
+
+def _release(writing: _Writing, view: View) -> None:
+    """End the claim on a task; only by force, that of an agent which this command does not run below."""
+    options = writing.options
+    held = next((it for it in view.claims() if it.task == options.id and not it.is_ended), None)
+    if held is None:
+        raise NotClaimed(options.id)
+    if not (options.force or held.process in {ASSIGNED, _find_client().process}):
+        sys.stderr.write("Give --force to end the claim of an agent that may still work on the task.\n")
+        raise TaskClaimed(held, Agent(""), wanted=options.id)
+    holder = Holder(held.process)
+    with made_by(COMMAND_LINE, "release", held.agent, is_remote=not held.process, holder=holder):
+        message = writing.server.find_claiming().release(options.id)
+    if options.is_json:
+        write_json({"released": options.id} | ({"message": message} if message else {}), sys.stdout)
+    else:
+        sys.stdout.write(f"Released {escape_invisible(options.id)}. {message}".rstrip() + "\n")

@@ -21,7 +21,6 @@ from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
 from task_core.history.changes import made_by, name_client
 from task_core.moving import Mover
-from task_core.server.agent_names import add_agent, take_agent
 from task_core.server.faults import (
     KEY_SIZE,
     AnswerForm,
@@ -37,7 +36,7 @@ from task_core.server.faults import (
 from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Resources, TaskResources, advertise
-from task_core.server.schema import Schema, input_schema, output_schema
+from task_core.server.schema import Schema, add_agent, input_schema, output_schema, take_agent
 from task_core.server.subscriptions import Subscriptions
 from task_core.store.base import WatchedStore
 from task_core.store.claiming import Claiming
@@ -74,7 +73,7 @@ class TaskServer:
     find_mover: Callable[[], Mover[Any]] | None = None
     find_history: Callable[[], History] | None = None
     find_claiming: Callable[[], Claiming] | None = None
-    _take_agent: Callable[..., tuple[mcp_types.CallToolRequestParams, str]] = staticmethod(lambda params: (params, ""))
+    _has_agents = False
 
     def __init__(
         self,
@@ -224,7 +223,7 @@ class TaskServer:
 
     def name_agents(self) -> None:
         """Let every tool take the name of the ``agent`` that calls; those that change something say so."""
-        self._take_agent = take_agent
+        self._has_agents = True
         for name, tool in self._tools.items():
             if not tool.is_read_only:
                 changes = {"input_schema": add_agent(tool.definition.input_schema)}
@@ -254,7 +253,10 @@ class TaskServer:
     ) -> mcp_types.CallToolResult:
         start, outcome = perf_counter(), "cancelled"
         try:
-            params, agent = self._take_agent(params)
+            agent = ""
+            if self._has_agents:
+                arguments, agent = take_agent(params.arguments or {})
+                params = params.model_copy(update={"arguments": arguments})
             client = context.session.client_params
             by = name_client(client.client_info.name, client.client_info.version) if client else ""
             with made_by(by, params.name, agent, is_remote=isinstance(context.request, Request)):
@@ -277,7 +279,11 @@ class TaskServer:
     async def _answer(
         self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams
     ) -> RenderedAnswer:
-        tool, what = self._find_tool(context, params.name), f"The tool {params.name}"
+        if offence := find_offence(context.request):
+            raise offence
+        tool, what = self.find_tool(params.name), f"The tool {params.name}"
+        if tool is None:
+            raise UnknownTool(params.name, nearest(params.name, self._tools))
         work: Work = partial(tool.run, params.arguments or {})
         if not tool.is_read_only:
             work = self.wrap_change(params, work)
@@ -289,12 +295,3 @@ class TaskServer:
         if self._subscriptions is not None and not tool.is_read_only:
             self._subscriptions.due.set()
         return answer
-
-    def _find_tool(self, context: ServerRequestContext[None], name: str) -> _Tool:
-        offence = find_offence(context.request)
-        if offence is not None:
-            raise offence
-        tool = self.find_tool(name)
-        if tool is None:
-            raise UnknownTool(name, nearest(name, self._tools))
-        return tool

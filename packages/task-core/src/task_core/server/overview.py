@@ -7,7 +7,9 @@ from urllib.parse import unquote
 
 from pydantic import JsonValue
 
-from task_core.bounds import take_fitting
+from task_core.bounds import fit, take_fitting
+from task_core.history.changes import Change
+from task_core.models import format_timestamp, from_microseconds
 from task_core.text import escape_invisible, shorten
 from task_core.view import Line, Section
 
@@ -21,6 +23,7 @@ __all__ = [
     "TASK_URI",
     "JsonObject",
     "parse_task_uri",
+    "render_change",
     "render_counts",
     "render_list",
     "render_summary",
@@ -97,6 +100,12 @@ def render_counts(counts: Mapping[str, int]) -> str:
         if count and len(", ".join([*found, text := f"{count} {render_text(status)}"]).encode()) <= _MAX_COUNTS:
             found.append(text)
     return ", ".join(found)
+
+
+def render_change(change: Change) -> JsonObject:
+    """Return a change as the tools show it; what is too long is cut."""
+    moment = format_timestamp(from_microseconds(change.at))
+    return fit({"change": change.number, "at": moment, **change.render()}, keep=("change",))
 
 
 def _line(entry: Line) -> str:

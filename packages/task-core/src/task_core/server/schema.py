@@ -1,6 +1,7 @@
 """Small JSON schemas: the model pays for them on every turn, so each thing is said once (TOOL-4)."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, reduce
 from operator import getitem
@@ -14,7 +15,16 @@ from task_core.fields import CLEARABLE
 from task_core.strict_json import NotJson, read
 from task_core.text import nearest
 
-__all__ = ["Schema", "decode_scalars", "explain_invalid", "input_schema", "output_schema", "property_names"]
+__all__ = [
+    "Schema",
+    "add_agent",
+    "decode_scalars",
+    "explain_invalid",
+    "input_schema",
+    "output_schema",
+    "property_names",
+    "take_agent",
+]
 
 Schema = dict[str, JsonValue]
 """A JSON schema, or a part of one that is a schema itself."""
@@ -34,6 +44,12 @@ _OWN_WORDS: Final = {_UNKNOWN: "This argument does not exist.", "missing": "This
 _REF: Final = "#/$defs/"
 """The start of a reference to a definition within the schema."""
 
+_AGENT: Final = "agent"
+"""The argument of the tools that change tasks: which of several agents in one process calls (AG-13)."""
+
+_AGENT_FORM: Final = re.compile(r"[\w.-]{1,60}|[\w.-]{0,60}#\d{1,18}")
+"""The name of an agent or the token of its claim, which has no name if the agent gave none."""
+
 
 @cache
 def input_schema(model: type[BaseModel]) -> Schema:
@@ -49,6 +65,26 @@ def output_schema(model: type[BaseModel]) -> Schema:
     """Return the shape of a tool's result, with the list of warnings that any result may include (WARN-1)."""
     schema = _compact(model.model_json_schema(mode="serialization"), _only_shape)
     return {**schema, "properties": {**_by_name(schema.get("properties")), "warnings": {"type": "array"}}}
+
+
+def add_agent(schema: Schema) -> Schema:
+    """Return the schema of a tool's arguments with the name of the agent."""
+    named: Schema = {"type": "string", "description": "Your name"}
+    return {**schema, "properties": {**_by_name(schema["properties"]), _AGENT: named}}
+
+
+def take_agent(arguments: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], str]:
+    """Return the arguments without the name of the agent, and that name, empty if there is none.
+
+    It raises ``InvalidArguments`` if the name has another form.
+    """
+    given = dict(arguments)
+    if _AGENT not in given:
+        return given, ""
+    agent = given.pop(_AGENT)
+    if not (isinstance(agent, str) and _AGENT_FORM.fullmatch(agent)):
+        raise InvalidArguments([(_AGENT, "give a name for yourself, up to 60 letters, digits, '-', '_' or '.'")])
+    return given, agent
 
 
 def property_names(schema: Schema) -> Iterator[str]:

@@ -13,11 +13,17 @@ from task_core.errors import TaskError
 from task_core.fields import Arguments
 from task_core.models import Clock
 from task_core.server.app import TaskServer
-from task_core.server.brief_tool import add_brief_tool
-from task_core.server.claim_tools import ClaimTask, ReleaseTask, add_claim_tools
 from task_core.server.faults import AnswerForm, Workers, render_error
 from task_core.server.progress import report_progress
-from task_core.server.task_history import TaskHistory, UndoChange, add_history_tools
+from task_core.server.extra_tools import (
+    ClaimTask,
+    ReleaseTask,
+    TaskHistory,
+    UndoChange,
+    add_brief_tool,
+    add_claim_tools,
+    add_history_tools,
+)
 from task_core.store.undo import ChangeNotFound, NotUndone
 from task_core.view import Briefed
 from taskmaster_mcp.direct.extras import ProjectClaiming, ProjectHistory

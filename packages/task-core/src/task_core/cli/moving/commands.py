@@ -5,33 +5,30 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import EllipsisType
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, TextIO, cast, get_args
 
-from task_core.bootstrap import BadSettings
-from task_core.cli.chosen_list import choose_list
-from task_core.cli.moving.plan import ForeignList, Plan, make_plan
-from task_core.cli.moving.progress import Watched
-from task_core.cli.moving.report import as_json, describe_plan, describe_problems
+from task_core.cli.chosen_list import announce_list
+from task_core.cli.commands import run_store_command
+from task_core.cli.moving.plan import ForeignList, Plan, as_json, describe_plan, describe_problems, make_plan
 from task_core.cli.program import Program
-from task_core.cli.view.commands import explain_memory
+from task_core.cli.view.commands import refuse_memory
 from task_core.cli.view.plain import carry_out, write_json
 from task_core.durable import replace_file
 from task_core.files import describe
 from task_core.history.changes import COMMAND_LINE, made_by
-from task_core.moving import Mover
+from task_core.moving import Arrival, Mover
 from task_core.server.app import TaskServer
-from task_core.store import Engine
 from task_core.text import escape_invisible, pluralize
 from task_formats.arranging import give_ids_back
 from task_formats.formats import FORMATS, WRITABLE, Unreadable, load, recognise
 from task_formats.record import State
 
-__all__ = ["run_move_command"]
+__all__ = ["Watched", "run_move_command"]
 
 _ABOUT: Final = {
     "import": "Add the tasks of another tool, after a preview; importing again adds only what is new. Without --from, "
@@ -39,6 +36,9 @@ _ABOUT: Final = {
     "export": "Write the tasks in the form of another tool, to a new file or folder. Without --to, write them as the "
     "JSON document of this server, to stdout if no PATH is given.",
 }
+
+_PERIOD: Final = 0.5
+"""Seconds between two reports of progress; a quick import has none."""
 
 
 def run_move_command(program: Program, words: Sequence[str]) -> int:
@@ -50,33 +50,24 @@ def run_move_command(program: Program, words: Sequence[str]) -> int:
     parser = _parser(program.name, command, has_document=program.has_database)
     options = parser.parse_args(rest)
     name = f"{program.name} {command}"
-    settings, origin, _ = choose_list(program, options.client)
-    if origin:
-        sys.stderr.write(f"{origin}.\n")
+    settings = announce_list(program, options.client)
     if options.format in (None, "json"):
         if not program.has_database:
             parser.error(f"name the format: --{'from' if command == 'import' else 'to'} FORMAT")
         if command == "import" and (options.is_dry or options.map or options.source or options.is_json):
             parser.error("--dry-run, --map, --source and --json need the format of another tool: --from FORMAT")
-        from task_core.cli.commands import Commands, run_store_command  # noqa: PLC0415 - only this needs it
-
-        commands = Commands(settings, cast("Any", program.codec)(), program.side(settings))
-        return run_store_command(program.name, commands, command, options.path and str(options.path))
+        return run_store_command(program, settings, command, options.path and str(options.path))
     if options.path is None:
         parser.error(f"name the path to {command} {'from' if command == 'import' else 'to'}")
     settings = settings.located()
-    if program.has_database and settings.address.engine is Engine.MEMORY:
-        raise BadSettings(explain_memory(settings))
-    server = program.build(settings)
+    refuse_memory(settings)
     work = _import if command == "import" else _export
-    try:
-        return carry_out(name, lambda: work(server, options))
-    except Unreadable as error:
-        sys.stderr.write(f"{name}: {escape_invisible(str(error))}\n")
-        return 1
-    finally:
-        server.close()
-        server.end()
+    with program.serving(settings) as server:
+        try:
+            return carry_out(name, lambda: work(server, options))
+        except Unreadable as error:
+            sys.stderr.write(f"{name}: {escape_invisible(str(error))}\n")
+            return 1
 
 
 def _parser(name: str, command: str, *, has_document: bool) -> argparse.ArgumentParser:
@@ -139,6 +130,32 @@ def _import(server: TaskServer, options: argparse.Namespace) -> int:
     else:
         sys.stdout.write(f"Nothing was imported{'' if plan.arrivals else ': nothing is new'}.\n")
     return 0 if is_kept or options.is_dry or not plan.arrivals else 1
+
+
+@dataclass(frozen=True)
+class Watched(Iterable[Arrival]):
+    """Tasks that report on a terminal how many of them are done while somebody goes through them."""
+
+    arrivals: Sequence[Arrival]
+    what: str
+    """what is done to them, such as ``Importing``"""
+    out: TextIO
+    clock: Callable[[], float]
+    """returns seconds"""
+
+    def __iter__(self) -> Iterator[Arrival]:
+        shown, last = "", self.clock()
+        for done, arrival in enumerate(self.arrivals):
+            now = self.clock()
+            if now - last >= _PERIOD and self.out.isatty():
+                shown, last = f"{self.what}: {done:,} of {len(self.arrivals):,}", now
+                self._write(shown)
+            yield arrival
+        self._write(" " * len(shown))
+
+    def _write(self, text: str) -> None:
+        self.out.write(f"{text}\r" if text else "")  # what is written next begins at the start of the line
+        self.out.flush()
 
 
 class _GivenUp(Exception):

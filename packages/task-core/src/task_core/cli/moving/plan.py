@@ -1,21 +1,23 @@
-"""The plan of an import: what each record becomes, and what a person should know first (MV-2, MV-3)."""
+"""The plan of an import: what each record becomes, and its preview for a person and as JSON (MV-2, MV-3)."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import JsonValue
+
 from task_core.errors import TaskError
 from task_core.moving import Arrival, Home, Mover, WorkT
-from task_core.text import shorten
+from task_core.text import escape_invisible, pluralize, shorten
 from task_formats.arranging import arrange
 from task_formats.losses import describe_rest, find_rest
-from task_formats.record import Contents, ForeignTask, State
+from task_formats.record import Contents, ForeignTask, Remark, State
 
-__all__ = ["ForeignList", "NoPlace", "Plan", "make_plan"]
+__all__ = ["ForeignList", "NoPlace", "Plan", "as_json", "describe_plan", "describe_problems", "make_plan"]
 
 _ROOM: Final = 300
 """Characters at the end of a shortened text that are reserved for the path of the file with the whole text."""
@@ -24,6 +26,9 @@ _MAX_ORIGIN: Final = 100
 """Characters of an origin, which some servers keep in a short field."""
 
 _ADVICE: Final = "if it is another task, give the source a name with --source"
+
+_SHOWN: Final = 20
+"""Lines about tasks of one sort."""
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
@@ -154,3 +159,66 @@ def _fit(
 def _name_file(store: Path, name: str, task_id: str) -> Path:
     """Return the path of a file that no other id has, also where case does not matter."""
     return store.with_name(f"{store.name}.imported") / f"{name}-{_UNSAFE.sub('-', task_id)[:40]}-{_mark(task_id)}.md"
+
+
+def describe_plan(plan: Plan, source: ForeignList, home: Home, signs: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the preview."""
+    reading = source.reading
+    sure = f" (recognised by {', '.join(signs)})" if signs else ""
+    yield f"{source.title}: {pluralize(len(reading.tasks), 'task')}{sure}"
+    yield from (f"Warning: {text}" for text in reading.warnings)
+    for (status, state), count in plan.statuses.items():
+        remark = f" (unknown: --map '{status}=STATE')" if source.is_unknown(status) else ""
+        yield f"  status {status} becomes {home.status(state)}: {count:,}{remark}"
+    for priority, count in Counter(arrival.task.priority for arrival in plan.arrivals).items():
+        if priority and home.priorities:
+            yield f"  priority {priority} becomes {home.priorities[priority]}: {count:,}"
+    if plan.rest:
+        where = "are kept beside the text" if home.keeps_rest else f'are in the text, under "From {source.title}"'
+        yield f"Fields without a place of their own, which {where}:"
+        yield from (f"  {name}: {len(ids)}, such as {_list(ids)}" for name, ids in plan.rest.items())
+    if plan.files:
+        yield f"{pluralize(len(plan.files), 'text')} too long for a task, each in a file beside the store."
+    if reading.left_out:
+        counts = ", ".join(f"{kind} ({count:,})" for kind, count in reading.left_out.items())
+        yield f"Left out, because it is not work: {counts}"
+    yield from describe_problems("To know", [Remark("", text) for text in plan.notes])
+    yield from describe_problems("Not read, or not as it stands", reading.problems)
+    if plan.present:
+        yield f"{pluralize(len(plan.present), 'task')} here already: nothing of that is changed."
+
+
+def describe_problems(heading: str, problems: Sequence[Remark]) -> Iterator[str]:
+    """Yield the first problems and the number of the others, or nothing if there are none."""
+    if problems:
+        yield f"{heading}: {len(problems):,}"
+    for problem in problems[:_SHOWN]:
+        yield "  " + shorten(": ".join(filter(None, (problem.place, problem.text))), 300)
+    if len(problems) > _SHOWN:
+        yield f"  … and {len(problems) - _SHOWN:,} more; --json shows all"
+
+
+def as_json(plan: Plan, source: ForeignList, home: Home, signs: Sequence[str]) -> dict[str, JsonValue]:
+    """Return the whole preview as JSON."""
+    reading = source.reading
+    return {
+        "format": source.format,
+        "signs": [*signs],
+        "found": len(reading.tasks),
+        "new": len(plan.arrivals),
+        "present": len(plan.present),
+        "statuses": [
+            {"status": status, "state": state, "becomes": home.status(state), "tasks": count}
+            for (status, state), count in plan.statuses.items()
+        ],
+        "without_place": {name: [*ids] for name, ids in plan.rest.items()},
+        "files": [path.name for path in plan.files],
+        "left_out": dict(reading.left_out),
+        "warnings": [*reading.warnings],
+        "changed": [*plan.notes],
+        "problems": [{"place": problem.place, "text": problem.text} for problem in reading.problems],
+    }
+
+
+def _list(ids: Sequence[str]) -> str:
+    return ", ".join(escape_invisible(shorten(name, 60)) for name in ids[:3])

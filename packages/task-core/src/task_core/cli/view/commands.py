@@ -6,17 +6,18 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from task_core.cli.chosen_list import choose_list
+from task_core.bootstrap import BadSettings
+from task_core.cli.chosen_list import announce_list
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings
 from task_core.cli.view.plain import carry_out, format_line, write_fields, write_json
 from task_core.cli.view.watch import look_repeatedly, watch_in_place, write_changes
+from task_core.errors import TaskError
 from task_core.models import utc_now
 from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
@@ -25,7 +26,7 @@ from task_core.view import View
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["explain_memory", "run_view_command", "show_task"]
+__all__ = ["refuse_memory", "run_view_command", "show_task"]
 
 _ABOUT: Final = {
     "list": "Show the tasks. In a pipe, write the id, status, text, note and depth of each, separated by tabs.",
@@ -43,14 +44,9 @@ def run_view_command(program: Program, words: Sequence[str]) -> int:
     """
     command, *rest = words
     options = _parser(program, command).parse_args(rest)
-    settings, origin, _ = choose_list(program, options.client)
-    view: View = cast("Any", program.view)(settings)
-    if origin:
-        sys.stderr.write(f"{origin}.\n")
-    try:
-        return carry_out(f"{program.name} {command}", partial(_Showing(view, settings, options).run, command))
-    finally:
-        view.close()
+    settings = announce_list(program, options.client)
+    with closing(cast("Any", program.view)(settings)) as view:
+        return carry_out(f"{program.name} {command}", getattr(_Showing(view, settings, options), command))
 
 
 def _parser(program: Program, command: str) -> argparse.ArgumentParser:
@@ -80,14 +76,8 @@ class _Showing:
     settings: ServerSettings
     options: argparse.Namespace
 
-    def run(self, command: str) -> None:
-        """Carry out one of the commands."""
-        if command == "show":
-            self._show(self.options.id)
-        else:
-            {"list": self._list, "next": self._next, "watch": self._watch}[command]()
-
-    def _list(self) -> None:
+    def list(self) -> None:
+        """Show the tasks."""
         statuses, search = self.options.statuses, self.options.search
         lines = self.view.lines(statuses)
         archived = getattr(self.view, "archived", None)
@@ -112,19 +102,22 @@ class _Showing:
         if not found:
             sys.stderr.write(f"{self._explain_nothing()}\n")
 
-    def _next(self) -> None:
+    def show(self) -> None:
+        """Show one task."""
+        show_task(self.view, self.options.id, is_json=self.options.is_json)
+
+    def next(self) -> None:
+        """Show the task to work on next."""
         task_id = self.view.next()
         if task_id is not None:
-            self._show(task_id)
+            show_task(self.view, task_id, is_json=self.options.is_json)
             return
         if self.options.is_json:
             write_json(None, sys.stdout)
         sys.stderr.write("There is no task to work on now.\n")
 
-    def _show(self, task_id: str) -> None:
-        show_task(self.view, task_id, is_json=self.options.is_json)
-
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Show the tasks and every change to them."""
         if isinstance(self.settings, StoreSettings) and self.settings.address.engine is Engine.MEMORY:
             sys.stderr.write(f"{self._explain_nothing()}\n")
             return
@@ -141,7 +134,7 @@ class _Showing:
         if isinstance(self.settings, StoreSettings):
             engine, path, _ = self.settings.address
             if engine is Engine.MEMORY:
-                return explain_memory(self.settings)
+                return _explain_memory(self.settings)
             if path and not path.exists():
                 shown = escape_invisible(str(path))
                 return f"There are no tasks: {shown} does not exist yet; the server's first call makes it."
@@ -152,8 +145,14 @@ class _Showing:
         return "There are no tasks."
 
 
-def explain_memory(settings: StoreSettings) -> str:
-    """Return why a command has no tasks if the server keeps them in memory."""
+def refuse_memory(settings: ServerSettings) -> None:
+    """Raise ``BadSettings`` if the server keeps its tasks in memory, so that a command has none."""
+    with suppress(TaskError):  # there is no project, as the server will say
+        if isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY:
+            raise BadSettings(_explain_memory(settings))
+
+
+def _explain_memory(settings: StoreSettings) -> str:
     variable = settings.store_variable.upper()
     return (
         f"No list was found: without {variable}, a server keeps its tasks in memory, and only for as long as it runs. "

@@ -3,6 +3,9 @@
 The answers were recorded when the server was built, and are the same as the SDK's own. The SDK reads the same
 messages later, so that it knows its client; its answers to them are not sent a second time. Only the standard
 library is imported here, and as little of it as possible.
+
+A server greets only with settings that were valid at an earlier start (CLI-3): only then can it be sure without
+importing what validates them. An empty file in the user's cache stands for each set of valid settings.
 """
 
 from __future__ import annotations
@@ -11,17 +14,20 @@ import json
 import os
 import select
 import stat
+import sys
+import zlib
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from task_core import strict_json
+from task_core.bootstrap import find_in_project
 from task_core.server.app_view import add_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "answer_while_loading"]
+__all__ = ["NOTHING_HEARD", "Answer", "Greeting", "GreetingFile", "Heard", "answer_while_loading"]
 
 ResultT = TypeVar("ResultT")
 _RequestId = str | int
@@ -142,6 +148,71 @@ class Greeting:
 
     def _list_tools(self, extensions: Mapping[str, Any] | None) -> dict[str, Any]:
         return add_view("tools/list", {"tools": self._description["tools"]}, self._description["list_tool"], extensions)
+
+
+class GreetingFile:
+    """The greeting of a server for the settings that are given in ``variables``."""
+
+    def __init__(self, path: str, variables: Mapping[str, str]) -> None:
+        self._description = _read_description(path)
+        """Empty if it is missing, damaged, or made with another version of the SDK: the start is only slower."""
+        self._given = given = {name.upper(): value for name, value in variables.items() if value}
+        names = given.keys() & {*self._description.get("settings", ())}
+        self._choices = {name: given.get(name, "") for name in self._description.get("choices", {})}
+        # A checksum, since a setting may hold a password.
+        settings = repr([path, self._description.get("legacy"), sorted((name, given[name]) for name in names)])
+        home = os.path.expanduser("~")  # noqa: PTH111 - importing pathlib would take time
+        folder = f"{os.environ.get('XDG_CACHE_HOME') or f'{home}/.cache'}/mcp-task-core/accepted"
+        self._mark = f"{folder}/{zlib.crc32(settings.encode('utf-8', 'surrogatepass')):08x}"
+
+    def greeting(self) -> Greeting | None:
+        """Return the greeting if the server has started with these settings before, and has the project it needs."""
+        choices: dict[str, dict[str, list[str]]] = self._description.get("choices", {})
+        is_known = all(chosen in choices[name] for name, chosen in self._choices.items())
+        if not (is_known and self._is_accepted() and self._has_project()):
+            return None
+        tools = self._description["tools"]
+        for name, chosen in self._choices.items():  # pragma: no cover - in a process: tests/wire/test_greetings.py
+            tools = [tool for tool in tools if tool["name"] in choices[name][chosen]]
+        return Greeting({**self._description, "tools": tools})
+
+    def accept(self) -> None:
+        """Remember that the settings are valid."""
+        if self._description:
+            with suppress(OSError):  # without a place to remember it the next start is slower, too
+                os.makedirs(os.path.dirname(self._mark), 0o700, exist_ok=True)  # noqa: PTH103, PTH120 - as below
+                os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+    def reject(self) -> None:
+        """Forget that the settings were valid once."""
+        with suppress(OSError):
+            os.unlink(self._mark)  # noqa: PTH108 - importing pathlib would take time
+
+    def _has_project(self) -> bool:
+        project = self._description.get("project")
+        if not project:
+            return True
+        if folder := self._given.get(project["setting"]):
+            return os.path.isfile(f"{folder}/{project['file']}")  # noqa: PTH113 - never raises
+        return find_in_project(project["file"], borders=project["borders"]) is not None
+
+    def _is_accepted(self) -> bool:
+        with suppress(OSError):
+            status = os.lstat(self._mark)
+            return os.name == "posix" and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+        return False
+
+
+def _read_description(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would take time
+            description = json.load(file)
+        # ``importlib.metadata`` takes far longer; nothing here raises if a folder is missing.
+        folder = next((it for it in sys.path if os.path.isfile(f"{it}/mcp/__init__.py")), "")  # noqa: PTH113 - as above
+        is_installed = os.path.isdir(f"{folder}/mcp-{description['mcp']}.dist-info")  # noqa: PTH112 - as above
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return description if is_installed else {}
 
 
 def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
