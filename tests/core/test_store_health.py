@@ -11,8 +11,7 @@ from typing import ClassVar
 import pytest
 from typing_extensions import override
 
-from task_core.cli.store_checks import store_checks
-from task_core.doctor import Check, Finding, Level, right
+from task_core.doctor import Check, Finding, Level, right, store_checks
 from task_core.errors import StoreDamaged, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Codec, ListCodec
 from task_core.store.open import StoreSettings

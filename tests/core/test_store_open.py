@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from task_core.bootstrap import BadSettings
 from task_core.cli.settings import StoreServerSettings, load_settings
-from task_core.cli.store_checks import store_checks
+from task_core.doctor import store_checks
 from task_core.store import Address, Engine, ListCodec, Selection, Store, open_store
 from task_core.store.sqlite import SqliteDatabase
 from task_core.warning_list import WarningList

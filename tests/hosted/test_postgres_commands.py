@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from task_core.cli.commands import CommandFailed, Commands
-from task_core.cli.store_checks import store_checks
-from task_core.doctor import Level
+from task_core.doctor import Level, store_checks
 from task_core.errors import StoreUnreadable
 from task_core.store import ListCodec, open_store
 from task_core.warning_list import WarningList

@@ -16,8 +16,19 @@ from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_othe
 from heartbeat_mcp.mirror.section import Part, locate_section
 from heartbeat_mcp.models import ACTIVE
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.cli.store_checks import check_lock, store_checks
-from task_core.doctor import MOUNTS, Check, Finding, check_access, check_folder, is_mounted_alone, note, right, wrong
+from task_core.doctor import (
+    MOUNTS,
+    Check,
+    Finding,
+    check_access,
+    check_folder,
+    check_lock,
+    is_mounted_alone,
+    note,
+    right,
+    store_checks,
+    wrong,
+)
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.store import Selection, open_store

@@ -126,7 +126,7 @@ class Program(NamedTuple):
         def checks(settings: Any) -> Iterable[Check]:  # noqa: ANN401 - the program's own settings
             if has("doctor"):
                 return load("doctor").checks(settings)
-            from task_core.cli.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
+            from task_core.doctor import store_checks  # noqa: PLC0415 - serving does not need it
 
             return store_checks(settings, load("codec").CODEC)
 

@@ -38,8 +38,7 @@ class ClientRoots:
         self._needs = needs
         self._asking = anyio.Lock()
         self._changes = 0
-        self._known: int | None = None
-        """the number of changes when the roots were asked for"""
+        self._known: int | None = None  # the number of changes when the roots were asked for
 
     async def __call__(self, ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
         """Carry out ``call_next`` once the roots are known."""

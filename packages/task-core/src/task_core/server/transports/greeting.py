@@ -76,8 +76,7 @@ class Greeting:
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self._description = description
-        self._era = ""
-        """The era of the connection, once its first request has decided that."""
+        self._era = ""  # the era of the connection, once its first request has decided that
         self._extensions: Mapping[str, Any] | None = None
         """Extensions that the client of the older era declared with its handshake."""
 

@@ -100,23 +100,16 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
         self._source, self.sink = map(Channel, claim_standard_streams())
         self._server = server
         self._answered = list(heard.answered)
-        self._lines = deque[bytearray]()
-        """Lines that were read but not taken yet."""
-        self._rest = bytearray()
-        """The beginning of the next line."""
+        self._lines = deque[bytearray]()  # lines that were read but not taken yet
+        self._rest = bytearray()  # the beginning of the next line
         self._split(heard.data)
         self._is_cut = False
-        self._outgoing: list[bytes] = []
-        """Lines from the server that are not written yet."""
+        self._outgoing: list[bytes] = []  # lines from the server that are not written yet
         self._has_outgoing = asyncio.Event()
-        self._answers = 0
-        """The number of answers among them."""
-        self._unanswered = 0
-        """The number of requests whose answer is not written yet."""
-        self._waiting = 0
-        """The bytes of requests without an answer, and of lines that are not written yet."""
-        self._sizes: dict[RequestId | None, int] = {}
-        """The bytes of each request without an answer."""
+        self._answers = 0  # the number of answers among them
+        self._unanswered = 0  # the number of requests whose answer is not written yet
+        self._waiting = 0  # the bytes of requests without an answer, and of lines that are not written yet
+        self._sizes: dict[RequestId | None, int] = {}  # the bytes of each request without an answer
         self._has_room = asyncio.Event()
         self._has_ended = asyncio.Event()
 

@@ -84,8 +84,7 @@ class Channel:
         self._descriptor = descriptor
         self.has_ended = False
         """True once there is nothing more to read."""
-        self._wait: asyncio.Future[None] | None = None
-        """The wait for something to read."""
+        self._wait: asyncio.Future[None] | None = None  # the wait for something to read
         self._thread_wait: anyio.CancelScope | None = None
 
     async def read(self) -> bytes:
