@@ -21,9 +21,9 @@ from typing_extensions import override
 from task_core.bootstrap import BadSettings
 from task_core.fields import Arguments
 from task_core.server.app import TaskServer
-from task_core.server.transports import asgi, connections
-from task_core.server.transports.asgi import listen
-from task_core.server.transports.http import run_http
+from task_core.server.transports import asgi, connections, wire
+from task_core.server.transports.asgi import run_http
+from task_core.server.transports.connections import listen
 from task_core.warning_list import WarningList
 from tests.core.command_line import command_line
 from tests.core.notes import DEADLINE
@@ -171,7 +171,7 @@ PREFLIGHT = (
 
 @pytest.mark.requirement("HTTP-2", "HTTP-3", "HTTP-5")
 def test_a_request_is_refused_with_its_id_or_answered_also_without_accept_and_for_a_page_of_this_machine() -> None:
-    long = PING[:-1] + b',"x":"' + b"x" * asgi.MAX_BODY + b'"}'
+    long = PING[:-1] + b',"x":"' + b"x" * wire.MAX_MESSAGE + b'"}'
     sent = {
         "no Accept": HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(PING), PING),
         "another Accept": HEAD + b"Accept: text/html\r\nContent-Length: %d\r\n\r\n%s" % (len(PING), PING),

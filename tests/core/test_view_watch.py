@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from task_core.claims.claim import Claim
-from task_core.cli.view.watch import Look, look_repeatedly, watch_in_place, write_changes
+from task_core.cli.view.commands import look_repeatedly, watch_in_place, write_changes
 from task_core.errors import InvalidArguments, StoreDamaged, TaskError
 from task_core.text import address_people
 from task_core.view import Line, match_statuses
@@ -85,15 +85,15 @@ class Tasks:
         return scene
 
 
-def seen(tasks: Tasks, *statuses: str) -> list[Look]:
+def seen(tasks: Tasks, *statuses: str) -> list[list[Line] | str]:
     """Return what somebody sees who watches to the end."""
-    found: list[Look] = []
+    found: list[list[Line] | str] = []
     with pytest.raises(Closing):
         found.extend(look_repeatedly(tasks, statuses, tasks.pause))
     return found
 
 
-def look(tasks: Tasks) -> Iterator[Look]:
+def look(tasks: Tasks) -> Iterator[list[Line] | str]:
     """Yield what somebody sees, until there is nothing more."""
     try:
         yield from look_repeatedly(tasks, (), tasks.pause)

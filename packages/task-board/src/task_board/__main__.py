@@ -14,7 +14,7 @@ import anyio
 from task_board.servers import find_servers, open_stores
 from task_board.web.app import BoardApp
 from task_core.bootstrap import BadSettings, log_to_stderr
-from task_core.server.transports.asgi import listen, serve
+from task_core.server.transports.connections import listen, serve
 
 __all__ = ["main"]
 

@@ -196,10 +196,12 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path
     look = partial(_check_document, real, codec)
     if engine is Engine.SQLITE:
         look = partial(_check_database, real, codec.kind, settings.task_tenant)
+    why = "is mounted without its folder, so it cannot be replaced, and files beside it are not shared"
+    alone = wrong(f"{real.name} {why}", "Mount its folder instead.")
     return [
         Check("folder", partial(check_folder, path.parent if is_made else real.parent, is_made=is_made, mounts=mounts)),
         Check("store", partial(_check_store, real, look, settings)),
-        Check("mount", partial(_check_mount, real, mounts)),
+        Check("mount", lambda: [alone] if is_mounted_alone(real, mounts) else []),
         Check("lock", partial(check_lock, real)),
     ]
 
@@ -277,14 +279,6 @@ def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Fi
     if faults:
         yield wrong(f"{path.name} is damaged: {'; '.join(faults)}", "Put a copy back, or export what can be read.")
     yield right(f"SQLite {sqlite3.sqlite_version}: let no other program write {path.name} while a server runs")
-
-
-def _check_mount(path: Path, mounts: Path) -> Iterator[Finding]:
-    if is_mounted_alone(path, mounts):
-        yield wrong(
-            f"{path.name} is mounted without its folder, so it cannot be replaced, and files beside it are not shared",
-            "Mount its folder instead.",
-        )
 
 
 def check_lock(path: Path, lock_type: type[ProcessLock] = ProcessLock) -> Iterator[Finding]:

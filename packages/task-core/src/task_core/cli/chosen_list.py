@@ -117,7 +117,7 @@ def _environment_names_list(settings_type: type[ServerSettings]) -> bool:
 def _of_entry(settings_type: type[ServerSettings], entry: OwnEntry) -> ChosenList:
     """Return the list of an entry, or raise ``BadSettings`` if its settings name none."""
     try:
-        settings = load_settings(settings_type, given=given_settings(entry))
+        settings = load_settings(settings_type, given=given_settings(entry.variables))
         place = escape_invisible(describe_place(settings))
     except (BadSettings, TaskError) as error:
         lines = map(escape_invisible, str(error).splitlines())
@@ -126,9 +126,9 @@ def _of_entry(settings_type: type[ServerSettings], entry: OwnEntry) -> ChosenLis
     return ChosenList(settings, f"{place}: the list of {entry.title}, {where}", [entry.client])
 
 
-def given_settings(entry: OwnEntry) -> Mapping[str, object]:
-    """Return the settings that an entry names, by their fields."""
-    return {name.lower(): value for name, value in entry.variables.items() if value}
+def given_settings(variables: Mapping[str, str]) -> Mapping[str, object]:
+    """Return the settings that the variables of a client's entry give, by their fields."""
+    return {name.lower(): value for name, value in variables.items() if value}
 
 
 def _distinct(lists: Sequence[ChosenList]) -> list[ChosenList]:

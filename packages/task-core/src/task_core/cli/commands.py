@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from task_core.cli.program import Program, SideFile
 from task_core.cli.view.plain import describe_error
@@ -27,9 +27,6 @@ from task_core.warning_list import WarningList
 __all__ = ["CommandFailed", "Commands", "run_store_command"]
 
 T = TypeVar("T")
-
-_BAR: Final = 40
-"""Characters of a progress bar."""
 
 
 class CommandFailed(Exception):
@@ -172,8 +169,8 @@ def _with_progress(items: Sequence[T]) -> Iterator[T]:
     for number, item in enumerate(items, 1):
         yield item
         if sys.stderr.isatty() and (number % 500 == 0 or number == len(items)):
-            bar = "#" * (_BAR * number // len(items))
-            sys.stderr.write(f"\r[{bar:<{_BAR}}] {number:,} of {len(items):,}" + "\n" * (number == len(items)))
+            bar = "#" * (40 * number // len(items))
+            sys.stderr.write(f"\r[{bar:<40}] {number:,} of {len(items):,}" + "\n" * (number == len(items)))
 
 
 def _print(data: bytes) -> None:

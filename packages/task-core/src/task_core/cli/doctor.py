@@ -3,7 +3,7 @@
 import logging
 import platform
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,9 +21,6 @@ from task_core.text import escape_invisible, pluralize
 
 __all__ = ["run_doctor"]
 
-_PACKAGES: Final = ("mcp-task-core", "mcp", "pydantic", "filelock")
-"""The distributions whose versions explain most of what goes wrong."""
-
 _WIDTH: Final = 22
 """Width of the columns before the text: two blanks, the level, the subject."""
 
@@ -35,7 +32,13 @@ def run_doctor(program: Program, package_version: str, client: str = "") -> int:
     found = [(check.subject, finding) for check in every for finding in _findings(check)]
     faults = sum(finding.level is Level.WRONG for _, finding in found)
     end = f"{pluralize(faults, 'fault')} found." if faults else "Nothing is wrong."
-    _print([f"{program.name} {package_version}", *(line for item in found for line in _lines(*item)), end])
+    lines = [f"{program.name} {package_version}", *(line for item in found for line in _lines(*item)), end]
+    try:
+        tolerate_characters(sys.stdout)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+    except OSError:  # the reader is gone or the disk is full
+        discard_output(sys.stdout)
     return 1 if faults else 0
 
 
@@ -60,7 +63,7 @@ def _clients(program: Program) -> Iterator[Finding]:
 
         where = "this project" if entry.scope == "project" else "all projects"
         try:
-            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry))
+            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry.variables))
             place = "the list of the project in which it starts" if settings.missing else describe_place(settings)
         except (BadSettings, TaskError) as error:
             cure = f"Run {program.name} install {entry.client}, or correct the entry."
@@ -87,7 +90,7 @@ def _values(settings: ServerSettings) -> Iterator[Finding]:
 
 def _versions(name: str) -> Iterator[Finding]:
     yield right(f"Python {platform.python_version()} on {platform.system()}")
-    for package in (name, *_PACKAGES):
+    for package in (name, "mcp-task-core", "mcp", "pydantic", "filelock"):  # which explain most of what goes wrong
         try:
             yield right(f"{package} {version(package)}")
         except PackageNotFoundError:
@@ -98,12 +101,3 @@ def _lines(subject: str, finding: Finding) -> Iterator[str]:
     yield f"  {finding.level.value:<7}{subject:<{_WIDTH - 9}}{escape_invisible(finding.text)}"
     if finding.cure:
         yield " " * _WIDTH + "-> " + escape_invisible(finding.cure)
-
-
-def _print(lines: Iterable[str]) -> None:
-    try:
-        tolerate_characters(sys.stdout)
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
-        sys.stdout.flush()
-    except OSError:  # the reader is gone or the disk is full
-        discard_output(sys.stdout)

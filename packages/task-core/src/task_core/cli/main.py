@@ -158,7 +158,7 @@ def _serve(program: Program, options: argparse.Namespace) -> None:
     first.accept()
     try:
         if is_http:
-            from task_core.server.transports.http import run_http  # noqa: PLC0415 - it takes half a second
+            from task_core.server.transports.asgi import run_http  # noqa: PLC0415 - it takes half a second
 
             run_http(server, options.host, options.port)
         else:

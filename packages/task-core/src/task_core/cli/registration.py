@@ -50,7 +50,7 @@ def _find_files(program: Program) -> list[str]:
     found: dict[str, None] = {}
     for entry in find_own_entries(program):
         with suppress(BadSettings, TaskError, OSError):  # such an entry has no tasks
-            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry))
+            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry.variables))
             if not settings.missing and Path(place := describe_place(settings).removeprefix("sqlite:")).is_file():
                 found[place] = None
     return [*found]
@@ -87,7 +87,7 @@ class ProgramRegistration(Registration):
 
     @override
     def check(self, variables: Mapping[str, str]) -> None:
-        given = {name.lower(): value for name, value in variables.items() if value}
+        given = {**given_settings(variables)}
         for name, text in self.places("user", Path(), variables).items():
             if variables.get(name) == text and not (path := Path(text)).parent.exists():
                 given[name.lower()] = f"{path.anchor}{path.name}"  # install has yet to make its folder
@@ -114,7 +114,7 @@ class ProgramRegistration(Registration):
 
     @override
     def notes(self, installed: Installed) -> Iterator[str]:
-        given = {name.lower(): value for name, value in installed.variables.items() if value}
+        given = given_settings(installed.variables)
         settings = load_settings(self._settings_type, has_client=True, given=given)
         if settings.missing:
             return

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -111,21 +110,19 @@ class StoreServerSettings(ServerSettings, StoreSettings):
     @field_validator("task_extra_tools")
     @classmethod
     def _check_extra_tools(cls, words: str | None) -> str | None:
-        cls._find_sets(words)
+        if unknown := sorted(_split_words(words) - {*cls.extra_sets, "all"}):
+            raise ValueError(f"'{unknown[0]}' is not a set of tools")
         return words
 
     @property
     def extra_tools(self) -> frozenset[str]:
         """The sets of tools to offer beside those of the server."""
-        return self._find_sets(self.task_extra_tools)
+        chosen = _split_words(self.task_extra_tools)
+        return frozenset(self.extra_sets) if "all" in chosen else chosen
 
-    @classmethod
-    def _find_sets(cls, words: str | None) -> frozenset[str]:
-        """Return the sets of tools that ``words`` name, or raise ``ValueError``."""
-        chosen = frozenset(filter(None, map(str.strip, (words or "").lower().split(","))))
-        if unknown := sorted(chosen - {*cls.extra_sets, "all"}):
-            raise ValueError(f"'{unknown[0]}' is not a set of tools")
-        return frozenset(cls.extra_sets) if "all" in chosen else chosen
+
+def _split_words(words: str | None) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, (words or "").lower().split(","))))
 
 
 def load_settings(
@@ -151,7 +148,9 @@ def load_settings(
 def describe_settings(settings_type: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:
     """Yield name, description and default of each variable, in the order of definition."""
     for name, field in settings_type.model_fields.items():
-        yield name.upper(), field.description or "", _default(field)
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        shown = "not set" if default in (None, "", ()) else f"default {format_setting(default)}"
+        yield name.upper(), field.description or "", "required" if field.is_required() else shown
 
 
 def describe_environment(settings_type: type[BaseSettings]) -> str:
@@ -159,13 +158,6 @@ def describe_environment(settings_type: type[BaseSettings]) -> str:
     found = sorted(describe_settings(settings_type), key=lambda it: it[0].lower() in StoreServerSettings.model_fields)
     lines = [f"  {name}\n      {text} ({default})" for name, text, default in found]
     return "\n".join(["environment variables:", *lines])
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    default = field.get_default(call_default_factory=True)
-    return "not set" if default in (None, "", ()) else f"default {format_setting(default)}"
 
 
 def format_setting(value: object) -> str:

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from task_core.claims.claim import Agent, Claim, NotClaimed, TaskClaimed, describe
 from task_core.claims.client_process import ASSIGNED, Holder, find_holder
 from task_core.cli.chosen_list import announce_list
-from task_core.cli.program import Program
+from task_core.cli.program import COMMANDS, WRITE_COMMANDS, Program
 from task_core.cli.view.commands import refuse_memory, show_task
 from task_core.cli.view.plain import carry_out, describe_error, write_json
 from task_core.errors import InvalidArguments, TaskError
@@ -29,15 +29,11 @@ __all__ = ["describe_commands", "find_commands", "report_claim", "run_write_comm
 
 _ABOUT: Final = {
     "add": "Add a task, or one for each line of a pipe: all or none.",
-    "start": "Start a task.",
     "release": "End the claim on a task, so that other agents may change it.",
-    "done": "Set a task to done.",
-    "cancel": "Cancel a task.",
-    "note": "Add a note to a task.",
-    "edit": "Change fields of a task.",
     "move": "Move a task with everything below it.",
     "rm": "Remove a task with everything below it. undo brings it back.",
 }
+"""Descriptions that say more than the list of all commands does."""
 
 _STEPS: Final = {"start": "start", "release": "start", "done": "complete", "cancel": "cancel", "rm": "remove"}
 """The name of the step that a command takes."""
@@ -52,7 +48,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def find_commands(actions: BoardActions) -> list[str]:
     """Return the commands that a server with these actions has."""
-    return [command for command in _ABOUT if _find_action(actions, command)]
+    return [command for command in WRITE_COMMANDS if _find_action(actions, command)]
 
 
 def describe_commands(name: str, actions: BoardActions) -> str:
@@ -123,7 +119,8 @@ def _result_field(actions: BoardActions, action: Action) -> str:
 
 def _parser(name: str, command: str, actions: BoardActions, action: Action) -> argparse.ArgumentParser:
     fields = ", ".join([*action.fields[command == "add" :], *action.extra])
-    parser = argparse.ArgumentParser(prog=f"{name} {command}", description=_ABOUT[command])
+    about = _ABOUT.get(command) or f"{COMMANDS[command].capitalize()}."
+    parser = argparse.ArgumentParser(prog=f"{name} {command}", description=about)
     if command == "add":
         text = "its text; - or none: one task for each line of stdin"
         parser.add_argument("text", nargs="?", metavar="TEXT", help=text)

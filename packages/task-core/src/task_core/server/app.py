@@ -16,17 +16,14 @@ from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
 from starlette.requests import Request
 
-from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
 from task_core.history.changes import made_by, name_client
 from task_core.moving import Mover
 from task_core.server.faults import (
-    KEY_SIZE,
     AnswerForm,
     RenderedAnswer,
     Workers,
-    add_warnings,
     find_offence,
     guard,
     make_failure,
@@ -264,8 +261,7 @@ class TaskServer:
             outcome = "ok"
             warn_of_joined_items(self._warnings, params.arguments, self.input_schema(params.name) or {})
             # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
-            if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
-                answer = RenderedAnswer.of(add_warnings(answer.content, waiting))
+            answer = answer.with_warnings(self._warnings)
             text = mcp_types.TextContent(text=answer.data.decode())
             return mcp_types.CallToolResult(content=[text], structured_content=answer.content)
         except TaskError as error:

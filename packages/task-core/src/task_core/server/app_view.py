@@ -24,9 +24,6 @@ VIEW_META: Final = {"ui": {"prefersBorder": True}}
 VIEWED: Final = ("server/discover", "tools/list")
 """The requests whose answers mention the view."""
 
-_TOOL: Final = 'data-tool=""'
-"""The attribute in which the page keeps the name of the tool that it calls."""
-
 
 def add_view(
     method: str, answer: dict[str, Any], list_tool: str, extensions: Mapping[str, Mapping[str, Any]] | None
@@ -50,4 +47,5 @@ def read_view(list_tool: str) -> str:
     """Return the page that shows the answers of ``list_tool``, and calls it again through the host."""
     from pathlib import Path  # noqa: PLC0415 - it would delay the first answer
 
-    return Path(__file__).with_suffix(".html").read_text("utf-8").replace(_TOOL, f'data-tool="{list_tool}"', 1)
+    page = Path(__file__).with_suffix(".html").read_text("utf-8")
+    return page.replace('data-tool=""', f'data-tool="{list_tool}"', 1)

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from pydantic import JsonValue
-
 from task_core.claims.claim import Claim
 from task_core.errors import InvalidArguments, echo
 from task_core.history.changes import Change, Step
@@ -33,19 +31,10 @@ _MAX_TASKS: Final = 5
 _MAX_CHANGES: Final = 10
 """Changes that are named; the others are counted."""
 
-_KNOWN_CHANGES: Final = 1_000
-"""The number of recent changes that a brief takes into account."""
-
-_RESERVE: Final = 40
-"""Bytes for the line on what is left out."""
-
 _DURATION: Final = re.compile(r"(\d{1,6})(m|h|d|w)")
 
 _NAME: Final = re.compile(r"(?!.*\byou\b)[\w ,.()/@+-]{1,60}", re.ASCII | re.IGNORECASE)
 """The form of the names of clients, of words for a priority, and of a few ids."""
-
-_MAX_DIGITS: Final = 19
-"""More digits than the number of any change has."""
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -66,7 +55,7 @@ class Since(NamedTuple):
         """
         if text is None:
             text = "24h"
-        if text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS:
+        if re.fullmatch(r"[0-9]{1,18}", text):  # no change has a number of more digits
             return cls(change=int(text), words=f"since change {int(text)}")
         found = _DURATION.fullmatch(text)
         if not found:
@@ -84,16 +73,14 @@ class Since(NamedTuple):
 class _Section(NamedTuple):
     title: str
     entries: list[str]
-    total: int = 0
-    """of the tasks there, if more than the entries"""
+    total: int = 0  # of the tasks there, if more than the entries
 
 
 class _Event(NamedTuple):
     what: str
     id: str
     by: str
-    text: str
-    """of a task that is gone"""
+    text: str  # of a task that is gone
 
 
 def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: str = "", limit: int = MAX_BYTES) -> str:
@@ -102,7 +89,7 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     The moment ``now`` is in microseconds since 1970; tasks that ``caller`` has started come first.
     """
     start = Since.parse(since, now)
-    work, changes = view.work(_MAX_TASKS), view.changes(limit=_KNOWN_CHANGES)
+    work, changes = view.work(_MAX_TASKS), view.changes(limit=1_000)
     total = sum(work.counts.values())
     events = [*_find_events(filter(start.includes, changes), work.finished)]
     if not (total or events):
@@ -115,11 +102,13 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
     me = view.caller()
     mine = {name for name, claim in held.items() if me.holds(claim)}
     notes = {name: _held(claim, is_own=name in mine) for name, claim in held.items()}
+    noted = {line.id: f"({_name(line.note)})" for line in work.ready if line.note}
     starters = {name: change.by if change else None for name, change in starts.items()}
     own = sorted(work.active, key=lambda line: (line.id not in mine, starters[line.id] != caller))
     named = {line.id for line in (*own, *work.ready)}
     others = sorted((it for name, it in held.items() if name not in named), key=lambda it: it.task not in mine)
-    texts = view.texts([*(event.id for event in events[:_MAX_CHANGES]), *(it.task for it in others[:_MAX_TASKS])])
+    claimed = [it.task for it in others[:_MAX_TASKS]]
+    texts = view.texts([*(event.id for event in events[:_MAX_CHANGES]), *claimed])
     rest = Counter(event.what for event in events[_MAX_CHANGES:])
     counts = ", ".join(f"{count} {what}" for what, count in rest.items())
     sections = [
@@ -128,10 +117,14 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
             [_describe(line, notes.get(line.id) or _started(starts[line.id])) for line in own],
             work.active_count,
         ),
-        _Section("Claimed", [_report_claim(it, texts, notes[it.task]) for it in others[:_MAX_TASKS]], len(others)),
+        _Section(
+            "Claimed",
+            [f"- {escape_invisible(it)}: {_quote(texts.get(it, ''))} {notes[it]}" for it in claimed],
+            len(others),
+        ),
         _Section(
             "Next",
-            [_describe(line, notes.get(line.id) or _noted(line.note)) for line in work.ready],
+            [_describe(line, (noted | notes).get(line.id, "")) for line in work.ready],
             work.ready_count,
         ),
         _Section("Waiting", [_describe(line, f"for {_name(why)}") for line, why in work.waiting], work.waiting_count),
@@ -146,7 +139,7 @@ def write_brief(view: Briefed, now: int, *, since: str | None = None, caller: st
 def _fit(sections: Iterable[_Section], end: list[str], limit: int) -> str:
     """Return as many lines of the sections, in order, as fit before the ``end``, which is always there."""
     lines: list[str] = []
-    room = limit - sum(len(line.encode()) + 1 for line in end) - _RESERVE
+    room = limit - sum(len(line.encode()) + 1 for line in end) - 40  # for the line on what is left out
     left_out = 0
     for title, entries, total in sections:
         shown: list[str] = []
@@ -179,10 +172,6 @@ def _name(text: str) -> str:
     return text if _NAME.fullmatch(text) else _quote(text)
 
 
-def _noted(note: str) -> str:
-    return f"({_name(note)})" if note else ""
-
-
 def _started(start: Change | None) -> str:
     if start is None:
         return ""
@@ -198,10 +187,6 @@ def _held(claim: Claim, *, is_own: bool) -> str:
     gone = f"; {why}, so anybody may claim it" if claim.is_ended else ""
     by = "you" if is_own else _name(claim.holder)
     return f"(claimed by {by} since {since}{note}{gone})"
-
-
-def _report_claim(claim: Claim, texts: Mapping[str, str], note: str) -> str:
-    return f"- {escape_invisible(claim.task)}: {_quote(texts.get(claim.task, ''))} {note}"
 
 
 def _find_start(line: Line, changes: Iterable[Change]) -> Change | None:
@@ -221,13 +206,14 @@ def _find_events(changes: Iterable[Change], finished: Iterable[str]) -> Iterator
             what = _name_event(step, {*finished})
             if what and step.id not in seen:
                 seen.add(step.id)
-                yield _Event(what, step.id, change.by, _find_text(step.before))
+                texts = (step.before.get(field) for field in ("title", "name", "raw_user_request"))
+                yield _Event(what, step.id, change.by, next((it for it in texts if isinstance(it, str)), ""))
 
 
 def _name_event(step: Step, finished: set[str]) -> str:
     before, after = step.before.get("status"), step.after.get("status")
-    if step.what in {"created", "removed"}:
-        return {"created": "added", "removed": "removed"}[step.what]
+    if found := {"created": "added", "removed": "removed"}.get(step.what):
+        return found
     if after in finished:
         return str(after)
     return "reopened" if before in finished and after is not None else ""
@@ -237,8 +223,3 @@ def _report(event: _Event, texts: Mapping[str, str]) -> str:
     by = f" by {_name(event.by)}" if event.by else ""
     text = texts.get(event.id, event.text)
     return f"- {event.what}{by}: {escape_invisible(event.id)}" + (f" {_quote(text)}" if text else "")
-
-
-def _find_text(values: Mapping[str, JsonValue]) -> str:
-    found = (values.get(field) for field in ("title", "name", "raw_user_request"))
-    return next((text for text in found if isinstance(text, str)), "")

@@ -44,20 +44,21 @@ class ClientRoots:
         """Carry out ``call_next`` once the roots are known."""
         if ctx.method == "notifications/roots/list_changed":
             self._changes += 1
-        elif ctx.method in _NEEDY or (ctx.method == "tools/call" and self._is_needy(ctx.params or {})):
+        params = ctx.params or {}
+        given = params.get("arguments")
+        call = str(params.get("name")), given if isinstance(given, Mapping) else {}
+        if ctx.method in _NEEDY or (ctx.method == "tools/call" and self._needs(*call)):
             async with self._asking:
                 await self._ask(ctx)
         return await call_next(ctx)
-
-    def _is_needy(self, params: Mapping[str, Any]) -> bool:
-        given = params.get("arguments")
-        return self._needs(str(params.get("name")), given if isinstance(given, Mapping) else {})
 
     async def _ask(self, context: ServerRequestContext[None]) -> None:
         if self._known == (changes := self._changes):
             return
         root: str | None = None
-        if _has_roots(context):
+        declared, version = context.session.client_capabilities, context.session.protocol_version
+        is_asked = version not in MODERN_PROTOCOL_VERSIONS and not isinstance(context.request, Request)
+        if is_asked and declared and declared.roots is not None:
             with anyio.move_on_after(_WAIT_SECONDS) as waiting, suppress(MCPError, ValidationError):
                 answer = await context.session.send_request(mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
                 root = next((str(found.uri) for found in answer.roots), None)
@@ -66,9 +67,3 @@ class ClientRoots:
                 return
         self._use(root)
         self._known = changes
-
-
-def _has_roots(context: ServerRequestContext[None]) -> bool:
-    declared, version = context.session.client_capabilities, context.session.protocol_version
-    is_asked = version not in MODERN_PROTOCOL_VERSIONS and not isinstance(context.request, Request)
-    return is_asked and declared is not None and declared.roots is not None

@@ -35,13 +35,10 @@ from task_core.text import shorten
 from task_core.warning_list import WarningList
 
 __all__ = [
-    "KEY_SIZE",
-    "ROOM",
     "SCOPE_KEY",
     "AnswerForm",
     "RenderedAnswer",
     "Workers",
-    "add_warnings",
     "as_mcp_error",
     "find_offence",
     "guard",
@@ -63,16 +60,10 @@ _CLIENT_ERRORS: Final = (InvalidArguments, ResourceNotFound, TaskNotFound, Unkno
 _WORKERS: Final = 40
 """Calls of each sort that are carried out at a time, each in a thread; more calls wait their turn (TOOL-7)."""
 
-_TRIES: Final = 3
-"""Times that a call is carried out while people edit the document that it saves."""
-
-ROOM: Final = MAX_ANSWER - WARNING_ROOM
+_ROOM: Final = MAX_ANSWER - WARNING_ROOM
 """Bytes of an answer without its warnings."""
 
-_MAX_MESSAGE: Final = 8_000
-"""Characters of an error in the text beside its structured form, which is cut in bytes."""
-
-KEY_SIZE: Final = len(',"warnings":')
+_KEY_SIZE: Final = len(',"warnings":')
 """Bytes that an answer with warnings has beside their list."""
 
 _log = logging.getLogger(__name__)
@@ -97,13 +88,18 @@ class RenderedAnswer(NamedTuple):
 
     def cut(self, uncut: Sequence[str], member: str) -> Self:
         """Return an answer within its bounds: itself, or one that is cut in its ``member``, if it has that."""
-        if len(self.data) <= ROOM:
+        if len(self.data) <= _ROOM:
             return self
         inner = self.content.get(member)
         if not isinstance(inner, dict):
-            return self.of(fit(self.content, ROOM, keep=uncut))
-        room = ROOM - len(to_json({**self.content, member: {}}))
+            return self.of(fit(self.content, _ROOM, keep=uncut))
+        room = _ROOM - len(to_json({**self.content, member: {}}))
         return self.of({**self.content, member: fit(inner, room, keep=uncut)})
+
+    def with_warnings(self, warnings: WarningList) -> Self:
+        """Return the answer with the warnings that wait behind its own, as many as there is room for."""
+        waiting = warnings.take(max(MAX_ANSWER - len(self.data), WARNING_ROOM) - _KEY_SIZE)
+        return self.of(_add_warnings(self.content, waiting)) if waiting else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +218,7 @@ def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], 
 
 def repeat_after_edits(function: Callable[[ArgumentsT], ResultT], arguments: ArgumentsT) -> ResultT:
     """Return what ``function`` returns, called up to three times if somebody edits the document while it is saved."""
-    for _ in range(_TRIES - 1):
+    for _ in range(2):
         try:
             return function(arguments)
         except StoreWriteFailed as error:
@@ -246,10 +242,10 @@ def as_mcp_error(error: TaskError) -> MCPError:
 def make_failure(error: TaskError, form: AnswerForm, warnings: WarningList) -> CallToolResult:
     """Return the result of a call that failed; the text has its warnings too (ERR-3, WARN-2)."""
     error = form.translate(error)
-    content = fit(form.render(error), ROOM)
-    if waiting := warnings.take(WARNING_ROOM - KEY_SIZE):
-        content = add_warnings(content, waiting)
-    text = f"{error.code}: {shorten(error.message, _MAX_MESSAGE)}"
+    content = fit(form.render(error), _ROOM)
+    if waiting := warnings.take(WARNING_ROOM - _KEY_SIZE):
+        content = _add_warnings(content, waiting)
+    text = f"{error.code}: {shorten(error.message, 8_000)}"  # the structured form is cut in bytes
     text = "\n".join([text, *(f"Warning: {warning}" for warning in _warnings_of(content))])
     if form.is_text_json:
         text = to_json(content).decode()
@@ -261,8 +257,7 @@ def _warnings_of(content: dict[str, JsonValue]) -> list[JsonValue]:
     return found if isinstance(found, list) else []
 
 
-def add_warnings(content: dict[str, JsonValue], waiting: list[str]) -> dict[str, JsonValue]:
-    """Return the content of an answer with these warnings behind its own."""
+def _add_warnings(content: dict[str, JsonValue], waiting: list[str]) -> dict[str, JsonValue]:
     return {**content, "warnings": [*_warnings_of(content), *waiting]}
 
 

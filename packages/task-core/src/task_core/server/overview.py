@@ -11,7 +11,7 @@ from task_core.bounds import fit, take_fitting
 from task_core.history.changes import Change
 from task_core.models import format_timestamp, from_microseconds
 from task_core.text import escape_invisible, shorten
-from task_core.view import Line, Section
+from task_core.view import Section
 
 __all__ = [
     "BRIEF_URI",
@@ -44,8 +44,6 @@ BRIEF_URI: Final = "tasks://brief"
 TASK_URI: Final = "tasks://{id}"
 """The form of a task's URI (RFC 6570): all but letters, digits, ``-``, ``.``, ``_`` and ``~`` is percent-encoded."""
 
-_SCHEME: Final = "tasks://"
-
 MAX_LISTED: Final = 100
 """Tasks that ``tasks://list`` shows at most."""
 
@@ -64,9 +62,8 @@ _MARKUP: Final = re.compile(r"[\\`*#\[\]<>]")
 
 def parse_task_uri(uri: str) -> str | None:
     """Return the id of the task that ``uri`` is about, or None if it is about no task or about many."""
-    if not uri.startswith(_SCHEME) or uri in (_SCHEME, LIST_URI, SUMMARY_URI):
-        return None
-    return unquote(uri[len(_SCHEME) :])
+    scheme, mark, name = uri.partition("tasks://")
+    return unquote(name) if mark and name and not scheme and uri not in (LIST_URI, SUMMARY_URI) else None
 
 
 def render_list(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
@@ -86,7 +83,10 @@ def render_summary(counts: Mapping[str, int], sections: Mapping[str, Section], l
     counted = render_counts(counts)
     blocks = ["# Tasks", f"{sum(counts.values())} in all: {counted}." if counted else "There are none."]
     for title, (entries, total) in sections.items():
-        lines = [_line(entry) for entry in entries[:MAX_SUMMED]] or ["None."]
+        lines = [
+            f"- {render_text(it.id)}: {render_text(it.text)}" + (f" ({render_text(it.note)})" if it.note else "")
+            for it in entries[:MAX_SUMMED]
+        ] or ["None."]
         if total > MAX_SUMMED:
             lines.append(f"- … and {total - MAX_SUMMED} more, which {list_tool} shows")
         blocks.append("\n".join([f"## {title}", *lines]))
@@ -106,11 +106,6 @@ def render_change(change: Change) -> JsonObject:
     """Return a change as the tools show it; what is too long is cut."""
     moment = format_timestamp(from_microseconds(change.at))
     return fit({"change": change.number, "at": moment, **change.render()}, keep=("change",))
-
-
-def _line(entry: Line) -> str:
-    note = f" ({render_text(entry.note)})" if entry.note else ""
-    return f"- {render_text(entry.id)}: {render_text(entry.text)}{note}"
 
 
 def render_text(text: str) -> str:

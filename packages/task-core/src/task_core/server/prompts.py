@@ -69,7 +69,18 @@ class Prompts:
         self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListPromptsResult:
         """Return what there is to choose from."""
-        return mcp_types.ListPromptsResult(prompts=[_describe(prompt) for prompt in self._prompts.values()])
+        shown = [
+            mcp_types.Prompt(
+                name=it.name,
+                title=it.title,
+                description=it.description,
+                arguments=[mcp_types.PromptArgument(name=it.argument, description=it.asks, required=True)]
+                if it.argument
+                else None,
+            )
+            for it in self._prompts.values()
+        ]
+        return mcp_types.ListPromptsResult(prompts=shown)
 
     async def get(
         self, _: ServerRequestContext[None], params: mcp_types.GetPromptRequestParams
@@ -82,13 +93,3 @@ class Prompts:
         return mcp_types.GetPromptResult(
             description=prompt.description, messages=[mcp_types.PromptMessage(role="user", content=content)]
         )
-
-
-def _describe(prompt: Prompt) -> mcp_types.Prompt:
-    argument = mcp_types.PromptArgument(name=prompt.argument, description=prompt.asks, required=True)
-    return mcp_types.Prompt(
-        name=prompt.name,
-        title=prompt.title,
-        description=prompt.description,
-        arguments=[argument] if prompt.argument else None,
-    )

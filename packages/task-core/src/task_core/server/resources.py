@@ -21,7 +21,6 @@ from task_core.store.base import WatchedStore
 
 __all__ = ["Resources", "TaskResources", "advertise"]
 
-
 _JSON: Final = "application/json"
 
 _MARKDOWN: Final = "text/markdown"
@@ -131,11 +130,9 @@ class Resources:
             return records.ids(typed, limit)
 
     async def _content(self, uri: str) -> mcp_types.TextResourceContents:
-        if uri == SUMMARY_URI:
-            text = await self._workers.run("Reading a resource", self._tasks.summary)
-            return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
-        if uri == BRIEF_URI and self._read_brief:
-            text = await self._workers.run("Reading a resource", self._read_brief)
+        read_text = self._tasks.summary if uri == SUMMARY_URI else self._read_brief if uri == BRIEF_URI else None
+        if read_text:
+            text = await self._workers.run("Reading a resource", read_text)
             return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
         if (tool := self._tasks.list_tool) and uri == view_uri(tool):
             text = await self._workers.run("Reading a resource", partial(read_view, tool))

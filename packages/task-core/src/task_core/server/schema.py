@@ -41,9 +41,6 @@ _UNKNOWN: Final = "extra_forbidden"
 _OWN_WORDS: Final = {_UNKNOWN: "This argument does not exist.", "missing": "This argument is required."}
 """The messages that replace pydantic's."""
 
-_REF: Final = "#/$defs/"
-"""The start of a reference to a definition within the schema."""
-
 _AGENT: Final = "agent"
 """The argument of the tools that change tasks: which of several agents in one process calls (AG-13)."""
 
@@ -151,7 +148,7 @@ def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:
 
     def shrink(node: Schema, within: tuple[str, ...]) -> Schema:
         if isinstance(reference := node.get("$ref"), str):
-            name = reference.removeprefix(_REF)
+            name = reference.removeprefix("#/$defs/")
             # The description of a definition is the docstring of its class, which is written for engineers.
             meant: Schema = {"type": "object"} if name in within else _without(definitions[name], "description")
             node, within = {**meant, **_without(node, "$ref")}, (*within, name)

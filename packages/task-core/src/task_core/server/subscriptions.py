@@ -43,9 +43,6 @@ MAX_SUBSCRIPTIONS: Final = 1_024
 LOOK_SECONDS: Final = 1.0
 """Seconds between two looks at the store while a client wants to know (EN-20)."""
 
-_LOOKS_PER_CLAIM: Final = 5
-"""Looks for changes for each one at the claims of those who listen."""
-
 _LONGEST_URI: Final = len(TASK_URI) + 12 * MAX_LINE
 """Characters; a task's URI has at most 12 for each character of its id: 4 bytes of UTF-8, each percent-encoded."""
 
@@ -199,9 +196,9 @@ class Subscriptions:
         """Return the events for the changes since the last look."""
         store = find_store()
         self._looks += 1
-        for by, is_remote in +self._clients if self._looks % _LOOKS_PER_CLAIM == 0 else ():
+        for by, is_remote in +self._clients if self._looks % 5 == 0 else ():
             with made_by(by, LISTENING, is_remote=is_remote), store.read():
-                pass  # this extends the claims of the client's agents (AG-14)
+                pass  # each fifth time this extends the claims of the client's agents (AG-14)
         changed: set[str] = set()
         token, is_reset, more = self._token, False, True
         while more:

@@ -37,9 +37,6 @@ _ABOUT: Final = {
     "JSON document of this server, to stdout if no PATH is given.",
 }
 
-_PERIOD: Final = 0.5
-"""Seconds between two reports of progress; a quick import has none."""
-
 
 def run_move_command(program: Program, words: Sequence[str]) -> int:
     """Carry out ``import`` or ``export``, and return the exit code: 1 if it fails.
@@ -109,7 +106,7 @@ def _import(server: TaskServer, options: argparse.Namespace) -> int:
     if unused := mapping.keys() - {task.status.casefold() for task in reading.tasks}:
         raise Unreadable(f"--map: no task there has the status {' or '.join(sorted(unused))}")
     source = ForeignList(name, known.title, reading, mapping, options.source)
-    mover = _mover(server)
+    mover: Mover[Any] = cast("Any", server.find_mover)()
     is_kept = options.is_sure and not options.is_dry
     with made_by(COMMAND_LINE, f"import --from {name}") as origin:
         plan = _add(source, mover, is_kept=is_kept)
@@ -147,7 +144,7 @@ class Watched(Iterable[Arrival]):
         shown, last = "", self.clock()
         for done, arrival in enumerate(self.arrivals):
             now = self.clock()
-            if now - last >= _PERIOD and self.out.isatty():
+            if now - last >= 0.5 and self.out.isatty():
                 shown, last = f"{self.what}: {done:,} of {len(self.arrivals):,}", now
                 self._write(shown)
             yield arrival
@@ -208,7 +205,7 @@ def _say_how_to_undo(server: TaskServer, number: int) -> str:
 def _export(server: TaskServer, options: argparse.Namespace) -> int:
     if os.path.lexists(options.path):
         raise Unreadable(f"{options.path} already exists: move it away, or name another one")
-    mover = _mover(server)
+    mover: Mover[Any] = cast("Any", server.find_mover)()
     # A word that says no more than the state is left to the format.
     found = [replace(it, status="") if it.status == mover.home.status(it.state) else it for it in mover.tasks()]
     tasks = give_ids_back(found, options.format)
@@ -236,8 +233,3 @@ def _parse_mapping(word: str) -> tuple[str, State]:
     if not mark or state not in get_args(State):
         raise Unreadable(f"--map {word}: give STATUS=STATE with one of {', '.join(get_args(State))}")
     return status.casefold(), cast("State", state)
-
-
-def _mover(server: TaskServer) -> Mover[Any]:
-    found: Any = server.find_mover
-    return found()

@@ -25,8 +25,6 @@ _ROOM: Final = 300
 _MAX_ORIGIN: Final = 100
 """Characters of an origin, which some servers keep in a short field."""
 
-_ADVICE: Final = "if it is another task, give the source a name with --source"
-
 _SHOWN: Final = 20
 """Lines about tasks of one sort."""
 
@@ -108,11 +106,12 @@ def make_plan(source: ForeignList, mover: Mover[WorkT], work: WorkT) -> Plan:
         for name in left:
             rest.setdefault(name, []).append(task.id)
         arrivals.append(_fit(task, left, source, mover, files))
+    advice = "if it is another task, give the source a name with --source"
     return Plan(
         arrivals=arrivals,
         present={name: it.id for name, it in present.items()},
         notes=[
-            *(f"{it.id} is here as {present[it.id].id}, under another title: {_ADVICE}" for it in renamed),
+            *(f"{it.id} is here as {present[it.id].id}, under another title: {advice}" for it in renamed),
             *(text for task in new for text in odd.get(task.id, ())),
             *changes,
         ],

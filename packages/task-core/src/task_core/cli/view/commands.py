@@ -2,31 +2,33 @@
 
 import argparse
 import gc
+import json
+import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from task_core.bootstrap import BadSettings
 from task_core.cli.chosen_list import announce_list
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings
-from task_core.cli.view.plain import carry_out, format_line, write_fields, write_json
-from task_core.cli.view.watch import look_repeatedly, watch_in_place, write_changes
+from task_core.cli.view.plain import carry_out, describe_error, format_line, write_json
 from task_core.errors import TaskError
-from task_core.models import utc_now
+from task_core.models import Clock, utc_now
 from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
-from task_core.view import View
+from task_core.view import Line, View
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["refuse_memory", "run_view_command", "show_task"]
+__all__ = ["look_repeatedly", "refuse_memory", "run_view_command", "show_task", "watch_in_place", "write_changes"]
 
 _ABOUT: Final = {
     "list": "Show the tasks. In a pipe, write the id, status, text, note and depth of each, separated by tabs.",
@@ -35,6 +37,16 @@ _ABOUT: Final = {
     "watch": "Show the tasks, and redraw them whenever they change, until Ctrl+C. In a pipe, write a line for each "
     "task that is new, changed or gone.",
 }
+
+
+_PAUSE: Final = 1.0
+"""Seconds between two looks."""
+
+_LONG_PAUSE: Final = 5.0
+"""Seconds between two looks at tasks that must be listed again to see whether they have changed."""
+
+_Look = list[Line] | str
+"""The tasks, or why they cannot be read at present."""
 
 
 def run_view_command(program: Program, words: Sequence[str]) -> int:
@@ -170,10 +182,102 @@ def show_task(view: View, task_id: str, *, is_json: bool) -> None:
 
         _print(render_fields(task))
     else:
-        write_fields(task, sys.stdout)
+        for name, value in task.items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            sys.stdout.write(format_line(name, text))
 
 
 def _print(shown: "RenderableType") -> None:
     from task_core.cli.view.terminal import new_console  # noqa: PLC0415 - only a person at a terminal needs it
 
     new_console(sys.stdout).print(shown, crop=False)  # it has the width already
+
+
+def look_repeatedly(view: View, statuses: Collection[str], pause: Callable[[float], object]) -> Iterator[_Look]:
+    """Yield the tasks with ``statuses``, and again whenever they have changed; ``pause`` waits for some seconds.
+
+    It raises a ``TaskError`` if they cannot be read at first.
+    """
+    last: _Look | None = None
+    revision: object = None
+    while True:
+        look = last
+        try:
+            now = view.revision()
+            if not isinstance(last, list) or now is None or now != revision:
+                look = [*view.lines(statuses)]
+            revision = now
+        except TaskError as error:
+            if last is None:
+                raise
+            look = describe_error(error)
+        if look is not None and look != last:
+            yield look
+        last = look
+        pause(_PAUSE if revision is not None else _LONG_PAUSE)
+
+
+def write_changes(looks: Iterable[_Look], out: TextIO, err: TextIO, *, is_json: bool = False) -> None:
+    """Write a line for each task that is new, changed or gone: that word, then its parts, or JSON."""
+    known: dict[str, Line] | None = None
+    for look in looks:
+        if isinstance(look, str):
+            err.write(f"{escape_invisible(look)}\n")
+            continue
+        found = {line.id: line for line in look}
+        for change, line in _compare(found if known is None else known, found):
+            if is_json:
+                write_json({"change": change, **line.fields()}, out)
+            else:
+                out.write(format_line(change, *line.fields().values()))
+        out.flush()
+        known = found
+
+
+def _compare(known: Mapping[str, Line], found: Mapping[str, Line]) -> Iterator[tuple[str, Line]]:
+    for name, line in found.items():
+        if name not in known or line.fields() != known[name].fields():
+            yield "changed" if name in known else "new", line
+    yield from (("gone", line) for name, line in known.items() if name not in found)
+
+
+def watch_in_place(
+    view: View, statuses: Collection[str], out: TextIO, pause: Callable[[float], object], clock: Clock
+) -> None:
+    """Draw the time and the tasks at each pause, at the same place; it raises as the above.
+
+    The tasks that changed last are marked, and counted beside the time at which the change was seen.
+    """
+    from rich.console import Group, RenderableType  # noqa: PLC0415 - only a person at a terminal needs what takes time
+    from rich.live import Live  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    from task_core.cli.view.terminal import TaskTable, new_console  # noqa: PLC0415 - as above
+
+    console = new_console(out)
+    shown: RenderableType = ""
+    known: dict[str, Line] | None = None
+    changed, described = frozenset[str](), ""
+
+    def wait(seconds: float) -> None:
+        head = Text(f"{format_time()}{described}", no_wrap=True, overflow="ellipsis")
+        live.update(Group(head, shown), refresh=True)
+        pause(seconds)
+
+    def format_time() -> str:
+        return f"{clock().astimezone():%H:%M:%S}"
+
+    logging.disable()  # a warning would be written over the tasks
+    with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+        for look in look_repeatedly(view, statuses, wait):
+            if isinstance(look, str):
+                shown = Text(escape_invisible(look))
+                continue
+            found = {line.id: line for line in look}
+            if changes := [*_compare(found if known is None else known, found)]:
+                counts = Counter(change for change, _ in changes)
+                changed = frozenset(line.id for _, line in changes)
+                words = ", ".join(f"{count:,} {change}" for change, count in counts.items())
+                described = f"  {words} at {format_time()}"
+            known = found
+            shown = TaskTable(look, bool(statuses), view.finished, changed)

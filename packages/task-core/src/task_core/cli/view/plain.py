@@ -3,32 +3,16 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
-
-from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments, TaskError
 from task_core.files import describe
 from task_core.text import address_people, end_sentence, escape_invisible
 
-__all__ = [
-    "carry_out",
-    "describe_error",
-    "discard_output",
-    "format_line",
-    "tolerate_characters",
-    "write_fields",
-    "write_json",
-]
-
-
-def write_fields(task: Mapping[str, JsonValue], out: TextIO) -> None:
-    """Write a line for each field of a task, its name and its value; what is not text is JSON."""
-    values = {name: it if isinstance(it, str) else json.dumps(it, ensure_ascii=False) for name, it in task.items()}
-    out.writelines(format_line(name, value) for name, value in values.items())
+__all__ = ["carry_out", "describe_error", "discard_output", "format_line", "tolerate_characters", "write_json"]
 
 
 def write_json(value: object, out: TextIO) -> None:

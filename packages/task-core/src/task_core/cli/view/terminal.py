@@ -33,12 +33,8 @@ STATUS_STYLES: Final = {
 }
 """Styles of each status, readable on black and on white; any other status looks like text."""
 
-
 _GAP: Final = "  "
 """Between two columns."""
-
-_AROUND: Final = 4
-"""Lines of a screen that show no task: the time, the head, the end of the table, and the one with the cursor."""
 
 
 def new_console(out: TextIO) -> Console:
@@ -61,7 +57,8 @@ class TaskTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         """Yield the table, whose rows are one line each, and a line with the numbers."""
-        height = None if self.finished is None else max(options.size.height - _AROUND, 1)
+        # Four lines of a screen show no task: the time, the head, the end of the table, and the one with the cursor.
+        height = None if self.finished is None else max(options.size.height - 4, 1)
         lines = self.lines
         if height is not None and len(lines) > height:
             lines = keep_open(lines, self.finished or ())
@@ -89,13 +86,11 @@ class TaskTable:
             yield Segment(_fit(status, statuses), style + Style.parse(_status_style(status)))
             rest = f"{_GAP}{_fit(text, most)}{_GAP}{_fit(note, notes)}"
             yield Segment(rest.rstrip() + "\n", style)
-        yield Segment(_fit(self._summary(len(lines)), width).rstrip() + "\n", Style.parse(_GREY))
-
-    def _summary(self, shown: int) -> str:
         counts = Counter(_on_one_line(line.status) for line in self.lines)
-        statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-        more = f"; {len(self.lines) - shown:,} of them not shown" if len(self.lines) > shown else ""
-        return f"{pluralize(len(self.lines), 'task')}{': ' if statuses else ''}{statuses}{more}"
+        counted = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+        more = f"; {len(self.lines) - len(lines):,} of them not shown" if len(self.lines) > len(lines) else ""
+        summary = f"{pluralize(len(self.lines), 'task')}{': ' if counted else ''}{counted}{more}"
+        yield Segment(_fit(summary, width).rstrip() + "\n", Style.parse(_GREY))
 
 
 def _fit(text: str, width: int) -> str:

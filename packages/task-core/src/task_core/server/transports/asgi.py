@@ -1,55 +1,33 @@
-"""HTTP as every server here speaks it: it checks names, reads bodies strictly, and ends in time."""
+"""HTTP as every server here speaks it: names are checked, and bodies read strictly; without authentication (CLI-2)."""
 
 import asyncio
-import logging
-import os
 import re
-import socket
-import sys
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import anyio
-import anyio.lowlevel
-import uvicorn
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import check_accept_headers
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from typing_extensions import override
 
-from task_core.bootstrap import BadSettings
+from task_core.server.app import TaskServer
 from task_core.server.faults import SCOPE_KEY
-from task_core.server.transports.connections import TimelyConnection, count_files
-from task_core.server.transports.wire import WAITERS, Incoming, find_id, read_message, refusal, stop_signal
+from task_core.server.transports.connections import listen, say_where, serve
+from task_core.server.transports.wire import MAX_MESSAGE, TOO_LONG, Incoming, find_id, read_message, refusal
 
-__all__ = [
-    "MAX_BODY",
-    "MESSAGE_KEY",
-    "PATH",
-    "AllowedNames",
-    "Service",
-    "listen",
-    "read_strictly",
-    "say_where",
-    "serve",
-]
+__all__ = ["MESSAGE_KEY", "PATH", "AllowedNames", "read_strictly", "run_http"]
 
 PATH: Final = "/mcp"
 """The path at which the protocol is served, or how it ends."""
 
-MAX_BODY: Final = 4 * 1024 * 1024
-"""Bytes that a request may have: the limit of the SDK's own servers."""
-
 MESSAGE_KEY: Final = "task_core.message"
 """The key in the scope of a request under which its message is once it was read."""
-
-_ONLY_POST: Final = PlainTextResponse("Send POST: this server keeps no sessions.", 405, {"Allow": "POST"})
-"""The answer that refuses to open or end a session's stream; such a stream would stay silent."""
 
 _BODY_SECONDS: Final = 10.0
 """Seconds in which a body must arrive (HO-4)."""
@@ -57,25 +35,9 @@ _BODY_SECONDS: Final = 10.0
 _REFUSALS: Final = {
     406: "Accept application/json, and text/event-stream for notifications.",
     408: "The body of the request did not arrive in time: send it again.",
-    413: f"Send messages of at most {MAX_BODY:,} bytes.",
+    413: TOO_LONG,
 }
 """The statuses that refuse a request unread, and what their answers say."""
-
-_BACKLOG: Final = 128
-"""Connections that may wait to be accepted. All of them are accepted together, so they must not need too many files."""
-
-_GRACE: Final = 1
-"""Whole seconds that requests may take once the server ends, before uvicorn cancels them."""
-
-
-class Service(Protocol):
-    """A service that can be told to end."""
-
-    def end_streams(self) -> None:
-        """End every stream of notifications with its final answer."""
-
-    def close(self) -> None:
-        """End every wait for the store; waiting calls fail."""
 
 
 class AllowedNames(NamedTuple):
@@ -121,6 +83,17 @@ class AllowedNames(NamedTuple):
         return PlainTextResponse("Not Found", status_code=404) if path.endswith("\n") else None
 
 
+_AUTHORITY: Final = r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?"
+
+_NAMES: Final = AllowedNames(
+    re.compile(_AUTHORITY, re.ASCII | re.IGNORECASE),
+    re.compile(f"http://{_AUTHORITY}", re.ASCII | re.IGNORECASE),
+    "Address this server as 127.0.0.1, localhost or [::1].",
+    "Only pages of this machine may call this server.",
+)
+"""The names of this machine."""
+
+
 def read_strictly(app: ASGIApp) -> ASGIApp:
     """Return ``app`` behind the checks of a body: its size and time, and that it is a message.
 
@@ -130,7 +103,9 @@ def read_strictly(app: ASGIApp) -> ASGIApp:
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
-            return await _ONLY_POST(scope, receive, send)
+            # A stream of a session, which would stay silent, is neither opened nor ended.
+            refused = PlainTextResponse("Send POST: this server keeps no sessions.", 405, {"Allow": "POST"})
+            return await refused(scope, receive, send)
         request = Request(scope, receive)
         try:
             body, status = await _read_body(request)
@@ -163,13 +138,13 @@ async def _read_body(request: Request) -> tuple[bytes, int]:
         ClientDisconnect: the client has left.
     """
     body = bytearray()
-    if int(request.headers.get("content-length", 0)) > MAX_BODY:
+    if int(request.headers.get("content-length", 0)) > MAX_MESSAGE:
         return bytes(body), 413
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             async for part in request.stream():
                 body += part
-                if len(body) > MAX_BODY:
+                if len(body) > MAX_MESSAGE:
                     return bytes(body), 413
     except TimeoutError:
         return bytes(body), 408
@@ -186,79 +161,38 @@ def _make_replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens.
+def run_http(server: TaskServer, host: str, port: int) -> None:
+    """Serve at ``http://host:port/mcp`` until SIGTERM, SIGINT or SIGHUP comes.
+
+    Requests are then still answered, for a second at most. Streams of notifications end at once. Before the last
+    requests are abandoned, ``server`` is closed, perhaps twice, which must end their waits.
 
     Raises:
         BadSettings: the address cannot be used.
     """
-    try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise BadSettings(f"{_join(host, port)} cannot be used: {os.strerror(error.errno or 0)}") from None
-    # Connections inherit it; otherwise the body of each answer would wait until the client acknowledges its head.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
+    with listen(host, port) as listener:
+        say_where(listener, PATH)
+        anyio.run(serve, _build_app(server.sdk), listener, server)
 
 
-def say_where(listener: socket.socket, path: str) -> None:
-    """Write to stderr the URL at which a server listens."""
-    sys.stderr.write(f"Serving at http://{_join(*listener.getsockname()[:2])}{path}\n")
-
-
-def _join(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-class _HttpServer(uvicorn.Server):
-    """Leaves signals to us: uvicorn would raise them again at its end, and they would set the exit status."""
-
-    @contextmanager
-    @override
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-
-async def serve(
-    app: ASGIApp,
-    listener: socket.socket,
-    service: Service,
-    *,
-    drain: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
-    keep_alive: int = 5,
-) -> None:
-    """Serve ``app`` until SIGTERM, SIGINT or SIGHUP comes, and while ``drain`` then takes.
-
-    After that, requests are answered for a second at most, and streams end at once. Before the last requests are
-    abandoned, ``service`` is closed, perhaps twice. An idle connection is kept for ``keep_alive`` seconds.
-    """
-    config = uvicorn.Config(
-        app,
-        http=TimelyConnection,
-        backlog=max(1, min(_BACKLOG, count_files() // 8)),
-        lifespan="on",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=keep_alive,
-        timeout_graceful_shutdown=_GRACE,
+def _build_app(server: Server[None]) -> ASGIApp:
+    """Return the ASGI application: the protocol at ``/mcp``, and ``/healthz``, with Host and Origin checked."""
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        stateless_http=True,
+        json_response=True,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        custom_starlette_routes=[Route("/healthz", _healthz)],
     )
-    http_server = _HttpServer(config)
+    app.router.redirect_slashes = False
+    protocol = _NAMES.let_pages_read(read_strictly(app))
 
-    async def end_after_signal() -> None:
-        await stop_signal()
-        await drain()
-        # A request that is cancelled at the end never sent its body; a traceback for it would help nobody.
-        logging.getLogger("uvicorn.error").disabled = True
-        http_server.should_exit = True
-        service.end_streams()
-        await anyio.sleep(_GRACE - WAITERS)
-        service.close()
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        is_protocol = scope["type"] == "http" and scope["path"] == PATH
+        await (protocol if is_protocol else app)(scope, receive, send)
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(end_after_signal)
-        await http_server.serve(sockets=[listener])
-        tasks.cancel_scope.cancel()
-    service.close()
+    return _NAMES.check(handle)
+
+
+async def _healthz(_: Request) -> Response:
+    return JSONResponse({"ok": True})

@@ -42,9 +42,6 @@ _KINDS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _FLAGS: Final = ("listChanged", "applyDefaults")
 """The members of capabilities that are true or false."""
 
-_MOST_LEVELS: Final = 50
-"""Levels of nesting in a line: the SDK may not read many more."""
-
 _PIPE_SIZE: Final = 65_536
 """Bytes that a pipe usually holds: so many are read at a time, and after as many in either direction the rest is left
 to the transport, which waits for nobody."""
@@ -275,7 +272,7 @@ def _is_watchable(descriptor: int) -> bool:
 def _parse(line: bytes) -> dict[str, Any]:
     """Return the object in ``line``, or an empty one if a strict reader objects to it."""
     try:
-        reading = strict_json.read(line, max_depth=_MOST_LEVELS)
+        reading = strict_json.read(line, max_depth=50)  # the SDK may not read many more levels
     except strict_json.NotJson:
         return {}
     is_sound = isinstance(reading.value, dict) and not reading.duplicate_keys and not reading.has_lone_surrogate

@@ -29,6 +29,8 @@ from typing_extensions import override
 from task_core.server.app import TaskServer
 from task_core.server.transports.greeting import NOTHING_HEARD, Heard
 from task_core.server.transports.wire import (
+    MAX_MESSAGE,
+    TOO_LONG,
     WAITERS,
     Channel,
     Incoming,
@@ -39,10 +41,7 @@ from task_core.server.transports.wire import (
     stop_signal,
 )
 
-__all__ = ["MAX_LINE", "run_stdio"]
-
-MAX_LINE: Final = 4 * 1024 * 1024
-"""Bytes allowed on one line (TOOL-3, P1)."""
+__all__ = ["run_stdio"]
 
 _CALLS: Final = 1.1
 """Seconds that calls already read may take at the end; everything together is well under 2 (CLI-5, P3)."""
@@ -218,13 +217,11 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
                 self._lines.append(self._rest)
             self._rest = bytearray(other)
         # A line that is too long is refused anyway; only its edges may have its id.
-        del self._rest[MAX_LINE // 2 : -(MAX_LINE // 2 + 1)]
+        del self._rest[MAX_MESSAGE // 2 : -(MAX_MESSAGE // 2 + 1)]
 
     def _take(self, line: bytes) -> SessionMessage | None:
-        if len(line) > MAX_LINE:
-            message = refusal(INVALID_REQUEST, f"Send messages of at most {MAX_LINE:,} bytes.", find_id(line))
-        else:
-            message = read_message(line)
+        is_long = len(line) > MAX_MESSAGE
+        message = refusal(INVALID_REQUEST, TOO_LONG, find_id(line)) if is_long else read_message(line)
         if isinstance(message, Incoming):
             forget = None
             if isinstance(message.message, JSONRPCRequest):

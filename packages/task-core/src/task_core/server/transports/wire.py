@@ -25,6 +25,8 @@ from task_core.errors import ECHO_LIMIT, DuplicateKey, InvalidArguments, TaskErr
 from task_core.text import shorten
 
 __all__ = [
+    "MAX_MESSAGE",
+    "TOO_LONG",
     "WAITERS",
     "Channel",
     "Incoming",
@@ -34,6 +36,11 @@ __all__ = [
     "refusal",
     "stop_signal",
 ]
+
+MAX_MESSAGE: Final = 4 * 1024 * 1024
+"""Bytes that a message may have on any transport: the limit of the SDK's own servers (TOOL-3, P1)."""
+
+TOO_LONG: Final = f"Send messages of at most {MAX_MESSAGE:,} bytes."
 
 WAITERS: Final = 0.2
 """Seconds that calls waiting for the store get at the end to answer that they gave up (CLI-5, P3)."""
@@ -62,9 +69,6 @@ _ANSWER: Final = re.compile(rb"\s*\{\s*(?:" + _MEMBER + rb",\s*)*\"(?:result|err
 """The beginning of an answer, which no answer is due to: its id is one of the server's."""
 
 _ID_KEY: Final = re.compile(rb'[{,]\s*"id"\s*:')
-_TRIES: Final = 4
-"""Places near the end at which an id may begin: of thousands, each would cost a look at all that follows."""
-
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no answer could repeat."""
 
@@ -204,7 +208,7 @@ def find_id(data: bytes, *, is_whole: bool = True) -> mcp_types.RequestId | None
     looks like an answer is not used: the client could have a request with the same id.
     """
     start, end = data[:_EDGE], data[-_EDGE:] if is_whole else b""
-    keys = [*_ID_KEY.finditer(end)][-_TRIES:]
+    keys = [*_ID_KEY.finditer(end)][-4:]  # of thousands, each would cost a look at all that follows
     matches = [_ID_AT_START.match(start), *(_ID_AT_END.match(end, key.start()) for key in keys)]
     found = {match[1] for match in matches if match}
     if len(found) == 1 and not _ANSWER.match(start):
@@ -257,20 +261,15 @@ def _request(
     fault = _fault(reading)
     if not (params is None or isinstance(params, dict)):
         return _refuse(InvalidArguments([("params", "Give a JSON object.")]), request_id)
-    _shorten_version(params)
+    meta, key = (params or {}).get("_meta"), mcp_types.PROTOCOL_VERSION_META_KEY
+    if isinstance(meta, dict) and isinstance(version := meta.get(key), str):
+        meta[key] = shorten(version, ECHO_LIMIT)  # the SDK repeats the whole of an invalid one (TOOL-3)
     if fault is None:
         return Incoming(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
     if method != "tools/call":
         return _refuse(fault, request_id)
     readable = json.loads(json.dumps(params, ensure_ascii=False).encode("utf-8", "replace"))
     return Incoming(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=readable), fault)
-
-
-def _shorten_version(params: dict[str, JsonValue] | None) -> None:
-    """Shorten an invalid protocol version: the SDK repeats the whole of it in its refusal (TOOL-3)."""
-    meta, key = params.get("_meta") if params else None, mcp_types.PROTOCOL_VERSION_META_KEY
-    if isinstance(meta, dict) and isinstance(version := meta.get(key), str):
-        meta[key] = shorten(version, ECHO_LIMIT)
 
 
 def _fault(reading: strict_json.JsonReading) -> TaskError | None:
