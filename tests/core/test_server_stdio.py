@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from task_core.bootstrap import find_parent
 from task_core.fields import Arguments
 from task_core.server.app import TaskServer
-from task_core.server.transports import stdio
+from task_core.server.transports import stdio, wire
 from task_core.server.transports.greeting import NOTHING_HEARD, Greeting, Heard, answer_while_loading
 from task_core.server.transports.stdio import run_stdio
 from task_core.warning_list import WarningList
@@ -121,7 +121,7 @@ def test_a_line_is_refused_or_passed_over_and_the_next_is_answered() -> None:
 
 @pytest.mark.requirement("P1", "ERR-3")
 def test_a_line_that_is_too_long_is_refused_with_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "MAX_MESSAGE", 1_000)
+    monkeypatch.setattr(wire, "MAX_MESSAGE", 1_000)
     lines = [line("ping", {"x": "x" * 5_000}, 1), line("ping", {"x": "x" * 900}, 2)]
     answers = said(Shelf().server, HELLO + b"".join(lines))
     assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {

@@ -22,7 +22,8 @@ from starlette.routing import Route
 from task_core.bootstrap import BadSettings, log_to_stderr
 from task_core.cli.program import Program
 from task_core.cli.settings import load_settings
-from task_core.server.transports.asgi import AllowedNames, listen, say_where, serve
+from task_core.server.transports.asgi import AllowedNames
+from task_core.server.transports.connections import listen, say_where, serve
 from task_core.server.transports.wire import stop_signal
 from task_core.store import Engine, Store
 from task_hosted.service.endpoint import ProtocolEndpoint

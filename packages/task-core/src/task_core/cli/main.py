@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -143,11 +144,7 @@ def _serve(program: Program, options: argparse.Namespace) -> None:
     if options.is_hosted:  # pragma: no cover - only in a process of its own: tests/hosted/test_processes.py
         _serve_hosted(program, options)
         return
-    is_http, parent = options.transport == "http", find_parent()
-
-    def load() -> TaskServer:
-        return _load_server(program, options)
-
+    is_http, parent, load = options.transport == "http", find_parent(), partial(_load_server, program, options)
     first = GreetingFile(program.greeting, os.environ)
     greeting = None if is_http else first.greeting()
     try:

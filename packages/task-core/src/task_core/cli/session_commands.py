@@ -167,10 +167,7 @@ def remember(file: Path, session: str, number: int) -> None:
 
 
 def run_history_command(program: Program, words: Sequence[str]) -> int:
-    """Carry out ``history [ID]`` or ``undo [CHANGE]``, and return the exit code of the process.
-
-    It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
-    """
+    """Carry out ``history [ID]`` or ``undo [CHANGE]`` and return the exit code, or raise as ``run_with_options``."""
     command, *rest = words
     options = _history_parser(program.name, command).parse_args(rest)
     run = _show_changes if command == "history" else _undo

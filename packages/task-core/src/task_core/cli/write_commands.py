@@ -65,10 +65,7 @@ def describe_commands(name: str, actions: BoardActions) -> str:
 
 
 def run_write_command(program: Program, words: Sequence[str]) -> int:
-    """Carry out a command that changes tasks, and return the exit code: 1 if it fails.
-
-    It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
-    """
+    """Carry out a command that changes tasks, and return its exit code, or raise as ``run_with_options``."""
     command, *rest = words
     actions = cast("Any", program.actions)()
     action = _find_action(actions, command)

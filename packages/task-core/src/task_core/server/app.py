@@ -20,16 +20,8 @@ from task_core.errors import TaskError, UnknownTool
 from task_core.fields import warn_of_joined_items
 from task_core.history.changes import made_by, name_client
 from task_core.moving import Mover
-from task_core.server.faults import (
-    AnswerForm,
-    RenderedAnswer,
-    Workers,
-    find_offence,
-    guard,
-    make_failure,
-    read_arguments,
-    repeat_after_edits,
-)
+from task_core.server import faults
+from task_core.server.faults import AnswerForm, RenderedAnswer, Workers
 from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Resources, TaskResources, advertise
@@ -118,7 +110,7 @@ class TaskServer:
         """the SDK's server, for a transport to run or a test's client to connect to"""
         # The SDK's tracing costs time on every call, so it stays only where somebody asks for it (HO-7).
         is_traced = any(name.startswith("OTEL_") for name in os.environ)
-        self.sdk.middleware[:] = [*(self.sdk.middleware if is_traced else ()), guard]
+        self.sdk.middleware[:] = [*(self.sdk.middleware if is_traced else ()), faults.guard]
 
     def end_streams(self) -> None:
         """End every stream of notifications with its final answer."""
@@ -163,16 +155,17 @@ class TaskServer:
         def publish(function: FunctionT) -> FunctionT:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
+            read = partial(faults.read_arguments, arguments_type, schema=schema)
 
             def render(result: BaseModel) -> RenderedAnswer:
                 answer = RenderedAnswer.of(result.model_dump(mode="json", by_alias=True))
                 return answer if whole else answer.cut(uncut, self.form.envelope)
 
             def run(arguments: Mapping[str, JsonValue]) -> RenderedAnswer:
-                return render(repeat_after_edits(function, read_arguments(arguments_type, arguments, schema)))
+                return render(faults.repeat_after_edits(function, read(arguments)))
 
             async def await_result(arguments: Mapping[str, JsonValue]) -> RenderedAnswer:
-                return render(await function(read_arguments(arguments_type, arguments, schema)))
+                return render(await function(read(arguments)))
 
             definition = mcp_types.Tool(
                 name=function.__name__,
@@ -266,7 +259,7 @@ class TaskServer:
             return mcp_types.CallToolResult(content=[text], structured_content=answer.content)
         except TaskError as error:
             outcome = error.code
-            return make_failure(error, self.form, self._warnings)
+            return faults.make_failure(error, self.form, self._warnings)
         finally:
             tool = self.find_tool(params.name)
             name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)
@@ -275,7 +268,7 @@ class TaskServer:
     async def _answer(
         self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams
     ) -> RenderedAnswer:
-        if offence := find_offence(context.request):
+        if offence := faults.find_offence(context.request):
             raise offence
         tool, what = self.find_tool(params.name), f"The tool {params.name}"
         if tool is None:

@@ -19,17 +19,9 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import to_json
 from starlette.requests import Request
 
+from task_core import errors
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
-from task_core.errors import (
-    ECHO_LIMIT,
-    InternalError,
-    InvalidArguments,
-    ResourceNotFound,
-    StoreWriteFailed,
-    TaskError,
-    TaskNotFound,
-    UnknownPrompt,
-)
+from task_core.errors import ECHO_LIMIT, InternalError, InvalidArguments, TaskError
 from task_core.server.schema import Schema, decode_scalars, explain_invalid
 from task_core.text import shorten
 from task_core.warning_list import WarningList
@@ -53,9 +45,6 @@ ResultT = TypeVar("ResultT")
 
 SCOPE_KEY: Final = "task_core.offence"
 """The key in the scope of a request under which the HTTP transport puts an offence."""
-
-_CLIENT_ERRORS: Final = (InvalidArguments, ResourceNotFound, TaskNotFound, UnknownPrompt)
-"""The errors that the client can avoid by asking for something else."""
 
 _WORKERS: Final = 40
 """Calls of each sort that are carried out at a time, each in a thread; more calls wait their turn (TOOL-7)."""
@@ -221,7 +210,7 @@ def repeat_after_edits(function: Callable[[ArgumentsT], ResultT], arguments: Arg
     for _ in range(2):
         try:
             return function(arguments)
-        except StoreWriteFailed as error:
+        except errors.StoreWriteFailed as error:
             if not error.is_edited:
                 raise
     return function(arguments)
@@ -235,7 +224,8 @@ def find_offence(request: object) -> TaskError | None:
 
 def as_mcp_error(error: TaskError) -> MCPError:
     """Return the JSON-RPC error for a failed request other than a tool call, with our error code."""
-    code = INVALID_PARAMS if isinstance(error, _CLIENT_ERRORS) else INTERNAL_ERROR
+    unknown = errors.ResourceNotFound | errors.TaskNotFound | errors.UnknownPrompt
+    code = INVALID_PARAMS if isinstance(error, InvalidArguments | unknown) else INTERNAL_ERROR
     return MCPError(code, error.message, {"code": error.code, **error.details})
 
 

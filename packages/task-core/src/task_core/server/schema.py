@@ -71,10 +71,7 @@ def add_agent(schema: Schema) -> Schema:
 
 
 def take_agent(arguments: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], str]:
-    """Return the arguments without the name of the agent, and that name, empty if there is none.
-
-    It raises ``InvalidArguments`` if the name has another form.
-    """
+    """Return the arguments without the agent's name, and that name or nothing, or raise ``InvalidArguments``."""
     given = dict(arguments)
     if _AGENT not in given:
         return given, ""

@@ -74,7 +74,6 @@ class Subscriptions:
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
         self._joining = anyio.Lock()
-        self._listeners = 0
         self._is_closed = False
         self._listened_for: Counter[str] = Counter()
         self._clients: Counter[tuple[str, bool]] = Counter()
@@ -93,7 +92,6 @@ class Subscriptions:
         async with self._joining:
             _refuse_excess("notifications.resourceSubscriptions", uris, self._listened_for.total() + len(uris))
             await self._begin()
-            self._listeners += 1
             client = context.session.client_params
             by = name_client(client.client_info.name, client.client_info.version) if client else ""
             listener = by, isinstance(context.request, Request)
@@ -105,7 +103,6 @@ class Subscriptions:
         try:
             return await self._streams(context, params.model_copy(update={"notifications": wanted}))
         finally:
-            self._listeners -= 1
             self._clients[listener] -= 1
             self._listened_for = self._listened_for - Counter(uris)
             self._count()
@@ -148,7 +145,7 @@ class Subscriptions:
             await self._publish(_events(moved, resized=resized))
 
     def _count(self) -> None:
-        is_wanted = bool(self._listeners or self._subscribed) and not self._is_closed
+        is_wanted = bool(self._clients.total() or self._subscribed) and not self._is_closed
         if is_wanted is not self._is_wanted:
             self._is_wanted = is_wanted
             self._on_subscribers_changed(is_wanted)
@@ -170,7 +167,7 @@ class Subscriptions:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self.due.wait()
             self.due.clear()
-            if not (self._listeners or self._subscribed):
+            if not (self._clients.total() or self._subscribed):
                 return
             # A store that cannot be read is left for the next time, and so is a client that has just gone.
             with suppress(TaskError, anyio.ClosedResourceError, anyio.BrokenResourceError):

@@ -12,18 +12,10 @@ from task_core.claims.claim import ClaimLost, NotClaimed, TaskClaimed
 from task_core.errors import TaskError
 from task_core.fields import Arguments
 from task_core.models import Clock
+from task_core.server import extra_tools
 from task_core.server.app import TaskServer
 from task_core.server.faults import AnswerForm, Workers, render_error
 from task_core.server.progress import report_progress
-from task_core.server.extra_tools import (
-    ClaimTask,
-    ReleaseTask,
-    TaskHistory,
-    UndoChange,
-    add_brief_tool,
-    add_claim_tools,
-    add_history_tools,
-)
 from task_core.store.undo import ChangeNotFound, NotUndone
 from task_core.view import Briefed
 from taskmaster_mcp.direct.extras import ProjectClaiming, ProjectHistory
@@ -155,19 +147,19 @@ def run_tool(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectRe
     return DirectResult({**registry.operations.start(operation), "message": message})
 
 
-class _ProjectHistoryCall(TagCall, TaskHistory):
+class _ProjectHistoryCall(TagCall, extra_tools.TaskHistory):
     """Arguments of ``task_history``."""
 
 
-class _ProjectUndoCall(Call, UndoChange):
+class _ProjectUndoCall(Call, extra_tools.UndoChange):
     """Arguments of ``undo_change``."""
 
 
-class _ProjectClaimCall(TagCall, ClaimTask):
+class _ProjectClaimCall(TagCall, extra_tools.ClaimTask):
     """Arguments of ``claim_task``."""
 
 
-class _ProjectReleaseCall(TagCall, ReleaseTask):
+class _ProjectReleaseCall(TagCall, extra_tools.ReleaseTask):
     """Arguments of ``release_task``."""
 
 
@@ -177,11 +169,11 @@ def add_extra_set(
     """Publish the ``chosen`` sets of tools over the project that a call names, after all other tools."""
     if "history" in chosen:
         kinds = _ProjectHistoryCall, _ProjectUndoCall
-        add_history_tools(server, lambda call: ProjectHistory(_find(registry, call)), *kinds)
+        extra_tools.add_history_tools(server, lambda call: ProjectHistory(_find(registry, call)), *kinds)
     if "brief" in chosen:
-        add_brief_tool(server, lambda: view, clock)
+        extra_tools.add_brief_tool(server, lambda: view, clock)
     if "claims" in chosen:  # last: it changes the tools that are there
-        add_claim_tools(
+        extra_tools.add_claim_tools(
             server, lambda call: ProjectClaiming(_find(registry, call)), _ProjectClaimCall, _ProjectReleaseCall
         )
 

@@ -39,10 +39,7 @@ _ABOUT: Final = {
 
 
 def run_move_command(program: Program, words: Sequence[str]) -> int:
-    """Carry out ``import`` or ``export``, and return the exit code: 1 if it fails.
-
-    It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
-    """
+    """Carry out ``import`` or ``export``, and return the exit code, 1 if it fails, or raise as ``run_with_options``."""
     command, *rest = words
     parser = _parser(program.name, command, has_document=program.has_database)
     options = parser.parse_args(rest)

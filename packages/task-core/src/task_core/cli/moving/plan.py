@@ -85,11 +85,7 @@ class Plan:
 
 
 def make_plan(source: ForeignList, mover: Mover[WorkT], work: WorkT) -> Plan:
-    """Return the plan for the tasks in ``work``, a transaction of the server.
-
-    Raises:
-        NoPlace: a text is too long.
-    """
+    """Return the plan for the tasks in ``work``, a transaction of the server; it raises ``NoPlace``."""
     mapping = source.mapping
     tasks, odd = arrange(
         [replace(it, state=mapping.get(it.status.casefold(), it.state)) for it in source.reading.tasks]

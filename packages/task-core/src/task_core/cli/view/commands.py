@@ -50,10 +50,7 @@ _Look = list[Line] | str
 
 
 def run_view_command(program: Program, words: Sequence[str]) -> int:
-    """Carry out a command that shows tasks, and return the exit code: 1 if they cannot be shown.
-
-    It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
-    """
+    """Carry out a command that shows tasks and return the exit code, 1 for a failure; raise as ``run_with_options``."""
     command, *rest = words
     options = _parser(program, command).parse_args(rest)
     settings = announce_list(program, options.client)

@@ -132,11 +132,7 @@ def read_strictly(app: ASGIApp) -> ASGIApp:
 
 
 async def _read_body(request: Request) -> tuple[bytes, int]:
-    """Return the body and 0, or its beginning and the status that refuses it.
-
-    Raises:
-        ClientDisconnect: the client has left.
-    """
+    """Return the body and 0, or its beginning and the status that refuses it, or raise ``ClientDisconnect``."""
     body = bytearray()
     if int(request.headers.get("content-length", 0)) > MAX_MESSAGE:
         return bytes(body), 413

@@ -94,11 +94,7 @@ class TimelyConnection(H11Protocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens.
-
-    Raises:
-        BadSettings: the address cannot be used.
-    """
+    """Return a socket that listens, or raise ``BadSettings`` if the address cannot be used."""
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

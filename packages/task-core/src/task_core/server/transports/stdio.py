@@ -12,34 +12,15 @@ from functools import partial
 from typing import Final
 
 import anyio
+import mcp_types
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
-from mcp_types import (
-    INVALID_REQUEST,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    RequestId,
-)
 from typing_extensions import override
 
 from task_core.server.app import TaskServer
+from task_core.server.transports import wire
 from task_core.server.transports.greeting import NOTHING_HEARD, Heard
-from task_core.server.transports.wire import (
-    MAX_MESSAGE,
-    TOO_LONG,
-    WAITERS,
-    Channel,
-    Incoming,
-    claim_standard_streams,
-    find_id,
-    read_message,
-    refusal,
-    stop_signal,
-)
 
 __all__ = ["run_stdio"]
 
@@ -72,7 +53,7 @@ def run_stdio(server: TaskServer, heard: Heard = NOTHING_HEARD, parent: int | No
 async def _serve(server: TaskServer, heard: Heard, parent: int | None) -> None:
     connection = _Connection(server, heard)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(connection.end_after, stop_signal)
+        tasks.start_soon(connection.end_after, wire.stop_signal)
         tasks.start_soon(connection.end_after, connection.sink.closed)
         if parent is not None:
             tasks.start_soon(connection.end_after, partial(_lose_parent, parent))
@@ -96,7 +77,7 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
     """
 
     def __init__(self, server: TaskServer, heard: Heard) -> None:
-        self._source, self.sink = map(Channel, claim_standard_streams())
+        self._source, self.sink = map(wire.Channel, wire.claim_standard_streams())
         self._server = server
         self._answered = list(heard.answered)
         self._lines = deque[bytearray]()  # lines that were read but not taken yet
@@ -108,7 +89,7 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
         self._answers = 0  # the number of answers among them
         self._unanswered = 0  # the number of requests whose answer is not written yet
         self._waiting = 0  # the bytes of requests without an answer, and of lines that are not written yet
-        self._sizes: dict[RequestId | None, int] = {}  # the bytes of each request without an answer
+        self._sizes: dict[mcp_types.RequestId | None, int] = {}  # the bytes of each request without an answer
         self._has_room = asyncio.Event()
         self._has_ended = asyncio.Event()
 
@@ -129,7 +110,7 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
             with anyio.move_on_after(_CALLS):
                 await self.until_answered()
             self._server.close()
-            with anyio.move_on_after(WAITERS):
+            with anyio.move_on_after(wire.WAITERS):
                 await self.until_answered()
             self._has_ended.set()
         raise anyio.EndOfStream
@@ -179,8 +160,8 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
         self._has_room.clear()
         await self._has_room.wait()
 
-    def _say(self, message: JSONRPCMessage) -> None:
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
+    def _say(self, message: mcp_types.JSONRPCMessage) -> None:
+        if isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
             self._answers += 1
             self._waiting -= self._sizes.pop(message.id, 0)
         if not self._is_repeated(message):
@@ -188,13 +169,14 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
             self._waiting += len(self._outgoing[-1])
         self._has_outgoing.set()
 
-    def _is_repeated(self, message: JSONRPCMessage) -> bool:
+    def _is_repeated(self, message: mcp_types.JSONRPCMessage) -> bool:
         # No earlier answer was an error, and a line with a fault is refused even if it repeats an id.
         # The acknowledgement is the first that is said to a listener; a response ends its stream later.
-        answered: RequestId | None = None
-        if isinstance(message, JSONRPCResponse):
+        answered: mcp_types.RequestId | None = None
+        acknowledged = "notifications/subscriptions/acknowledged"
+        if isinstance(message, mcp_types.JSONRPCResponse):
             answered = message.id
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/subscriptions/acknowledged":
+        elif isinstance(message, mcp_types.JSONRPCNotification) and message.method == acknowledged:
             answered = (message.params or {})["_meta"][SUBSCRIPTION_ID_META_KEY]
         if answered not in self._answered:
             return False
@@ -217,14 +199,16 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
                 self._lines.append(self._rest)
             self._rest = bytearray(other)
         # A line that is too long is refused anyway; only its edges may have its id.
-        del self._rest[MAX_MESSAGE // 2 : -(MAX_MESSAGE // 2 + 1)]
+        del self._rest[wire.MAX_MESSAGE // 2 : -(wire.MAX_MESSAGE // 2 + 1)]
 
     def _take(self, line: bytes) -> SessionMessage | None:
-        is_long = len(line) > MAX_MESSAGE
-        message = refusal(INVALID_REQUEST, TOO_LONG, find_id(line)) if is_long else read_message(line)
-        if isinstance(message, Incoming):
+        if len(line) > wire.MAX_MESSAGE:
+            message = wire.refusal(mcp_types.INVALID_REQUEST, wire.TOO_LONG, wire.find_id(line))
+        else:
+            message = wire.read_message(line)
+        if isinstance(message, wire.Incoming):
             forget = None
-            if isinstance(message.message, JSONRPCRequest):
+            if isinstance(message.message, mcp_types.JSONRPCRequest):
                 request_id = message.message.id
                 self._unanswered += 1
                 self._waiting += len(line)
@@ -237,5 +221,5 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
             self._say(message)
         return None
 
-    async def _forget(self, request_id: RequestId) -> None:
+    async def _forget(self, request_id: mcp_types.RequestId) -> None:
         self._make_room(1, self._sizes.pop(request_id, 0))
