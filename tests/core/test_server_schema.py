@@ -6,10 +6,10 @@ from enum import Enum
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from task_core.fields import Arguments
-from task_core.server.schema import input_schema, output_schema, property_names
+from task_core.server.schema import explain_invalid, input_schema, output_schema
 
 
 class Colour(Enum):
@@ -128,4 +128,7 @@ def test_the_schema_of_a_result_is_its_shape_and_the_warnings_that_may_come_alon
 
 
 def test_the_names_of_properties_are_found_at_every_level() -> None:
-    assert set(property_names(input_schema(Outer))) == {*Outer.model_fields, *Inner.model_fields}
+    for name in Inner.model_fields.keys() - Outer.model_fields.keys():
+        with pytest.raises(ValidationError) as caught:
+            Outer.model_validate({name: 1})
+        assert "Put it in 'inner'" in str(explain_invalid(caught.value, input_schema(Outer)).details)

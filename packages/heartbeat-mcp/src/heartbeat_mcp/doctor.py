@@ -16,19 +16,8 @@ from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_othe
 from heartbeat_mcp.mirror.section import Part, locate_section
 from heartbeat_mcp.models import ACTIVE
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.doctor import (
-    MOUNTS,
-    Check,
-    Finding,
-    check_access,
-    check_folder,
-    check_lock,
-    is_mounted_alone,
-    note,
-    right,
-    store_checks,
-    wrong,
-)
+from task_core import doctor
+from task_core.doctor import MOUNTS, Check, Finding, note, right, wrong
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.store import Selection, open_store
@@ -59,7 +48,7 @@ class _Mirrored(NamedTuple):
 def checks(settings: HeartbeatSettings, *, mounts: Path = MOUNTS) -> list[Check]:
     """Return the checks of the store, the archive and HEARTBEAT.md."""
     path, archive, store = settings.file, settings.archive_path, settings.address.path
-    found = store_checks(settings, CODEC)
+    found = doctor.store_checks(settings, CODEC)
     if path and settings.is_searching:
         where = f"HEARTBEAT_FILE_PATH is not set: {path} is the nearest from the current folder, {Path.cwd()}"
         found.insert(0, Check("project", lambda: [right(where)]))
@@ -69,7 +58,7 @@ def checks(settings: HeartbeatSettings, *, mounts: Path = MOUNTS) -> list[Check]
         folder = Path(os.path.realpath(path)).parent
         is_apart = store is None or folder != Path(os.path.realpath(store)).parent
         if is_apart and settings.auto_sync_enabled:
-            found.append(Check("folder", partial(check_folder, folder)))
+            found.append(Check("folder", partial(doctor.check_folder, folder)))
         file = _read_list(settings, path)
         found += [
             Check("heartbeat", partial(_check_file, file)),
@@ -116,7 +105,7 @@ def _check_archive(path: Path) -> Iterator[Finding]:
     if not messages:
         yield right(f"{path.name} holds {pluralize(len(tasks), 'task')}")
     if stat.S_ISREG(mode):
-        yield from check_access(path, is_private=True)
+        yield from doctor.check_access(path, is_private=True)
 
 
 def _check_file(file: _Mirrored) -> Iterator[Finding]:
@@ -143,10 +132,10 @@ def _check_file(file: _Mirrored) -> Iterator[Finding]:
         return
     # As in the mirror: if nobody has write permission, that is deliberate and binds root too.
     if path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
-        yield from check_access(path, is_private=False)
+        yield from doctor.check_access(path, is_private=False)
     else:
         yield wrong(f"{path.name} is read-only, so it is not updated", f"chmod u+w {shlex.quote(str(path))}")
-    yield from check_lock(Path(os.path.realpath(path)), SectionLock)
+    yield from doctor.check_lock(Path(os.path.realpath(path)), SectionLock)
     yield from _check_shown(file, document)
 
 
@@ -199,7 +188,7 @@ def _check_shown(file: _Mirrored, document: Document) -> Iterator[Finding]:
 
 
 def _check_mount(path: Path, mounts: Path) -> Iterator[Finding]:
-    if is_mounted_alone(path, mounts):
+    if doctor.is_mounted_alone(path, mounts):
         yield note(
             f"{path.name} is mounted without its folder, so it cannot be replaced in one step, and a crash can "
             "leave it incomplete",
@@ -219,7 +208,7 @@ def _check_backup(backup: Path) -> Iterator[Finding]:
             f"({pluralize(status.st_size, 'byte')})",
             "Copy out what you need, then delete it.",
         )
-        yield from check_access(backup, is_private=True)
+        yield from doctor.check_access(backup, is_private=True)
     elif stat.S_ISLNK(status.st_mode):
         yield note(f"{backup.name} is a link; the next backup replaces it")
     else:

@@ -23,15 +23,7 @@ if TYPE_CHECKING:
     from task_core.cli.client_entries import OwnEntry
     from task_core.cli.program import Program
 
-__all__ = [
-    "ChosenList",
-    "announce_list",
-    "choose_list",
-    "client_entries",
-    "describe_place",
-    "find_lists",
-    "given_settings",
-]
+__all__ = ["ChosenList", "announce_list", "choose_list", "describe_place", "find_lists", "own_entries", "read_settings"]
 
 
 class ChosenList(NamedTuple):
@@ -83,7 +75,7 @@ def find_lists(program: Program, client: str = "") -> list[ChosenList]:
     usual = load_settings(settings_type, has_client=True)
     has_own = usual.has_own_list and not client
     own = [ChosenList(usual, f"{escape_invisible(describe_place(usual))}: the list of this project")] if has_own else []
-    entries = [entry for entry in client_entries(program) if client in {"", entry.client}]
+    entries = [entry for entry in own_entries(program) if client in {"", entry.client}]
     if client and not entries:
         raise BadSettings(f"{client} has no entry for {program.name}: see {program.name} doctor for those that have.")
     nearest = [entry for entry in entries if entry.scope == entries[0].scope]
@@ -100,7 +92,7 @@ def find_lists(program: Program, client: str = "") -> list[ChosenList]:
     return _distinct([*own, *kept]) or [ChosenList(load_settings(settings_type))]
 
 
-def client_entries(program: Program) -> list[OwnEntry]:
+def own_entries(program: Program) -> list[OwnEntry]:
     """Return the entries of clients that start ``program``; none without mcp-client-install or a home folder."""
     if find_spec("mcp_client_install") is None:
         return []
@@ -117,7 +109,7 @@ def _environment_names_list(settings_type: type[ServerSettings]) -> bool:
 def _of_entry(settings_type: type[ServerSettings], entry: OwnEntry) -> ChosenList:
     """Return the list of an entry, or raise ``BadSettings`` if its settings name none."""
     try:
-        settings = load_settings(settings_type, given=given_settings(entry.variables))
+        settings = load_settings(settings_type, given=read_settings(entry.variables))
         place = escape_invisible(describe_place(settings))
     except (BadSettings, TaskError) as error:
         lines = map(escape_invisible, str(error).splitlines())
@@ -126,7 +118,7 @@ def _of_entry(settings_type: type[ServerSettings], entry: OwnEntry) -> ChosenLis
     return ChosenList(settings, f"{place}: the list of {entry.title}, {where}", [entry.client])
 
 
-def given_settings(variables: Mapping[str, str]) -> Mapping[str, object]:
+def read_settings(variables: Mapping[str, str]) -> Mapping[str, object]:
     """Return the settings that the variables of a client's entry give, by their fields."""
     return {name.lower(): value for name, value in variables.items() if value}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from task_core.bootstrap import BadSettings
-from task_core.cli.chosen_list import choose_list, client_entries, describe_place, given_settings
+from task_core.cli.chosen_list import choose_list, describe_place, own_entries, read_settings
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings, describe_settings, format_setting, load_settings
 from task_core.cli.view.plain import discard_output, tolerate_characters
@@ -58,12 +58,12 @@ def _checks(program: Program, client: str) -> list[Check]:
 
 def _clients(program: Program) -> Iterator[Finding]:
     """Yield each client that has the server, with the list that it uses."""
-    for entry in client_entries(program):
+    for entry in own_entries(program):
         from task_core.cli.client_entries import has_own_hook  # noqa: PLC0415 - it is installed if there is an entry
 
         where = "this project" if entry.scope == "project" else "all projects"
         try:
-            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry.variables))
+            settings = load_settings(program.settings_type(), has_client=True, given=read_settings(entry.variables))
             place = "the list of the project in which it starts" if settings.missing else describe_place(settings)
         except (BadSettings, TaskError) as error:
             cure = f"Run {program.name} install {entry.client}, or correct the entry."

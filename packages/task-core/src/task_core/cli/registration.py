@@ -18,7 +18,7 @@ from mcp_client_install.clients import Scope
 from mcp_client_install.installer import run
 from mcp_client_install.registration import BadSetting, Extras, Installed, Registration
 from task_core.bootstrap import BadSettings, find_in_project
-from task_core.cli.chosen_list import choose_list, describe_place, given_settings
+from task_core.cli.chosen_list import choose_list, describe_place, read_settings
 from task_core.cli.client_entries import HOOK, find_own_entries
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.errors import TaskError
@@ -50,7 +50,7 @@ def _find_files(program: Program) -> list[str]:
     found: dict[str, None] = {}
     for entry in find_own_entries(program):
         with suppress(BadSettings, TaskError, OSError):  # such an entry has no tasks
-            settings = load_settings(program.settings_type(), has_client=True, given=given_settings(entry.variables))
+            settings = load_settings(program.settings_type(), has_client=True, given=read_settings(entry.variables))
             if not settings.missing and Path(place := describe_place(settings).removeprefix("sqlite:")).is_file():
                 found[place] = None
     return [*found]
@@ -87,7 +87,7 @@ class ProgramRegistration(Registration):
 
     @override
     def check(self, variables: Mapping[str, str]) -> None:
-        given = {**given_settings(variables)}
+        given = {**read_settings(variables)}
         for name, text in self.places("user", Path(), variables).items():
             if variables.get(name) == text and not (path := Path(text)).parent.exists():
                 given[name.lower()] = f"{path.anchor}{path.name}"  # install has yet to make its folder
@@ -114,7 +114,7 @@ class ProgramRegistration(Registration):
 
     @override
     def notes(self, installed: Installed) -> Iterator[str]:
-        given = given_settings(installed.variables)
+        given = read_settings(installed.variables)
         settings = load_settings(self._settings_type, has_client=True, given=given)
         if settings.missing:
             return

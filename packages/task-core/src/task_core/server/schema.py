@@ -15,16 +15,7 @@ from task_core.fields import CLEARABLE
 from task_core.strict_json import NotJson, read
 from task_core.text import nearest
 
-__all__ = [
-    "Schema",
-    "add_agent",
-    "decode_scalars",
-    "explain_invalid",
-    "input_schema",
-    "output_schema",
-    "property_names",
-    "take_agent",
-]
+__all__ = ["Schema", "add_agent", "decode_scalars", "explain_invalid", "input_schema", "output_schema", "take_agent"]
 
 Schema = dict[str, JsonValue]
 """A JSON schema, or a part of one that is a schema itself."""
@@ -81,13 +72,13 @@ def take_agent(arguments: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue]
     return given, agent
 
 
-def property_names(schema: Schema) -> Iterator[str]:
+def _property_names(schema: Schema) -> Iterator[str]:
     """Yield the names of the properties in ``schema`` and in the schemas within it."""
     yield from _by_name(schema.get("properties"))
     for part in schema.values():
         for child in part if isinstance(part, list) else [part]:
             if isinstance(child, dict):
-                yield from property_names(child)
+                yield from _property_names(child)
 
 
 def decode_scalars(arguments: dict[str, Any], error: ValidationError) -> dict[str, Any]:
@@ -126,10 +117,10 @@ def _suggestions(problem: ErrorDetails, schema: Schema) -> tuple[list[str], str]
     if problem["type"] != _UNKNOWN:
         return [], ""
     outer, name = problem["loc"][0], str(problem["loc"][-1])
-    found = nearest(name, property_names(schema))
+    found = nearest(name, _property_names(schema))
     if name not in found:
         return found, f" Did you mean '{found[0]}'?" if found else ""
-    within = [it for it, part in _by_name(schema.get("properties")).items() if name in property_names(part)]
+    within = [it for it, part in _by_name(schema.get("properties")).items() if name in _property_names(part)]
     return [], f" Put it in '{within[0]}'." if within else f" Put it beside '{outer}'."
 
 
