@@ -16,9 +16,9 @@ from typing_extensions import override
 from task_core.document_file.source import Source
 from task_core.models import Clock, Columns, Record, utc_now
 from task_core.store import Codec, Kind, ListCodec, MemoryDatabase, Selection, Store
+from task_core.store.codec import Decoded
 from task_core.store.collection import Node
 from task_core.store.database import Database
-from task_core.store.decoded import Decoded
 from task_core.store.document import DocumentDatabase
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.statements import Key

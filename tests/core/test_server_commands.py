@@ -24,8 +24,8 @@ from task_core.cli.settings import describe_settings
 from task_core.document_file.source import Source
 from task_core.errors import InvalidArguments
 from task_core.store import ListCodec, Transaction
+from task_core.store.codec import Decoded
 from task_core.store.collection import Node
-from task_core.store.decoded import Decoded
 from tests.core.command_line import NotesSettings
 from tests.core.faults import Fault, watched
 from tests.core.notes import NOTES, Note, add, ids, litter, open_store

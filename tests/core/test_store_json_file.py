@@ -16,8 +16,8 @@ from typing_extensions import override
 from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreLocked, StoreUnreadable, StoreWriteFailed
 from task_core.store import ListCodec, Store
+from task_core.store.codec import Decoded
 from task_core.store.collection import Node
-from task_core.store.decoded import Decoded
 from tests.core.faults import watched
 from tests.core.notes import (
     NOTES,

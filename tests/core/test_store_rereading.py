@@ -13,8 +13,8 @@ from typing_extensions import override
 from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, StoreNewer
 from task_core.store import ROOTS, ListCodec
+from task_core.store.codec import Decoded
 from task_core.store.collection import Node
-from task_core.store.decoded import Decoded
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add, ids, open_store, stored_ids
 from tests.document_edits import Edit, any_edit, edited

@@ -19,8 +19,8 @@ from hierarchy_mcp.settings import HierarchySettings
 from task_core.document_file.source import Source
 from task_core.errors import TaskError
 from task_core.store import ROOTS, Store, open_store
+from task_core.store.codec import Decoded
 from task_core.store.collection import Node
-from task_core.store.decoded import Decoded
 from task_core.warning_list import WarningList
 from tests.document_edits import Edit, any_edit, edited
 

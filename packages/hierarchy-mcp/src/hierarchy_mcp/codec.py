@@ -13,9 +13,8 @@ from task_core.document_file.source import Path, Source
 from task_core.errors import StoreNewer
 from task_core.models import Clock, utc_now
 from task_core.store import ROOTS, Store, open_store
-from task_core.store.codec import Codec
+from task_core.store.codec import Codec, Decoded
 from task_core.store.collection import Node
-from task_core.store.decoded import Decoded
 from task_core.text import escape_invisible, shorten
 from task_core.warning_list import WarningList
 

@@ -19,7 +19,7 @@ from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.models import utc_now
 from task_core.store import Codec, Engine, Store, StoreSettings, open_store
-from task_core.store.decoded import Decoded
+from task_core.store.codec import Decoded
 from task_core.store.open import find_server_engine
 from task_core.text import pluralize
 from task_core.warning_list import WarningList

@@ -5,7 +5,9 @@ A block is a root with everything below it, or a record of a list.
 
 import re
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Generic
 
 from pydantic import JsonValue, ValidationError
@@ -14,19 +16,72 @@ from typing_extensions import override
 
 from task_core.document_file import DocumentFormat, Rewritten
 from task_core.document_file.source import Source
-from task_core.errors import StoreDamaged, StoreNewer
+from task_core.errors import DuplicateId, StoreDamaged, StoreNewer
 from task_core.models import RecordT
 from task_core.store.base import ROOTS, Kind
 from task_core.store.collection import Node
-from task_core.store.decoded import Decoded
+from task_core.store.transaction import Transaction
 
-__all__ = ["Codec", "ListCodec"]
+__all__ = ["Codec", "Decoded", "ListCodec", "find_rising"]
 
 _SEPARATOR: Final = b",\n"
 """Between two blocks of a document."""
 
 _TAIL: Final = re.compile(rb"\n](?!})")
 """The start of a tail; a line within a block may start with ``]}``."""
+
+
+@dataclass(frozen=True)
+class Decoded(Generic[RecordT]):
+    """The content of a document."""
+
+    blocks: dict[str, bytes] = field(default_factory=dict)
+    """the bytes of each block as they would be written, by the id of its root, in order"""
+    records: dict[str, list[tuple[RecordT, str]]] = field(default_factory=dict)
+    """the records of each block that was decoded, with their parents, parents first, siblings in order"""
+    fields: Mapping[str, JsonValue] = field(default_factory=dict)
+    """the members of the document beside its records"""
+    notes: tuple[str, ...] = ()
+    """a sentence for each thing that a person wrote but the server reads differently"""
+
+    @property
+    def count(self) -> int:
+        """The number of records."""
+        return sum(map(len, self.records.values()))
+
+    def apply(self, work: Transaction[RecordT], old: Mapping[str, bytes]) -> None:
+        """Change, add, move and remove the records in which the document differs from the ``old`` blocks."""
+        changed = [root for root, block in self.blocks.items() if old.get(root) != block]
+        if work.kind.is_tree:
+            self._apply_trees(work, [*old], changed)
+            return
+        for root in old:
+            if root not in self.blocks:
+                work.remove(root)
+        for root in changed:
+            if root in old:
+                work.replace(self.records[root][0][0])
+            else:
+                work.add(*self.records[root][0])
+
+    def _apply_trees(self, work: Transaction[RecordT], old: list[str], changed: list[str]) -> None:
+        records = {record.id: record for root in changed for record, _ in self.records[root]}
+        touched = [root for root in old if root in records or root not in self.blocks]
+        before = {node.id for root in touched for node, _ in work.subtree(root)}
+        if taken := next(filter(work.__contains__, records.keys() - before), None):
+            raise DuplicateId(taken)  # it is in a block that did not change
+        children: dict[str, list[str]] = {ROOTS: [*self.blocks]} if [*self.blocks] != old else {}
+        for record, parent in (entry for root in changed for entry in self.records[root] if entry[1] != ROOTS):
+            children.setdefault(parent, []).append(record.id)
+        # Parents come first, so nothing is ever moved below itself; what is gone is removed when nothing stays below.
+        for parent, wanted in children.items():
+            _place_children(work, parent, wanted, records)
+        for record in records.values():
+            if work.get(record.id) != record:
+                work.replace(record)
+        for name in sorted(before - records.keys()):
+            if name in work:
+                work.remove(name)
 
 
 class Codec(DocumentFormat, Generic[RecordT]):
@@ -167,3 +222,39 @@ class ListCodec(Codec[RecordT]):
                 raise source.repeated_id(("tasks", place), ("tasks", places[record.id]))
             places[record.id] = place
             yield record
+
+
+def _place_children(work: Transaction[RecordT], parent: str, wanted: list[str], records: Mapping[str, RecordT]) -> None:
+    """Put ``wanted`` below ``parent`` in this order, adding and moving as few as possible; other children stay."""
+    staying = find_rising({name: place for place, name in enumerate(work.child_ids(parent))}, wanted)
+    places: dict[str, str] = {}
+    following = ""
+    for name in reversed(wanted):
+        if name in staying:
+            following = name
+        else:
+            places[name] = following
+    for name, following in reversed(places.items()):
+        if name in work:
+            work.move(name, parent, before=following)
+        else:
+            work.add(records[name], parent, before=following)
+
+
+def find_rising(places: Mapping[str, int], names: list[str]) -> set[str]:
+    """Return the most of ``names`` whose places rise: the longest increasing subsequence, by patience sorting."""
+    tops: list[int] = []
+    ends: list[str] = []
+    before: dict[str, str] = {}
+    for name in names:
+        if name in places:
+            pile = bisect_left(tops, places[name])
+            tops[pile : pile + 1] = [places[name]]
+            ends[pile : pile + 1] = [name]
+            before[name] = ends[pile - 1] if pile else ""
+    found: set[str] = set()
+    name = ends[-1] if ends else ""
+    while name:
+        found.add(name)
+        name = before[name]
+    return found

@@ -19,10 +19,9 @@ from task_core.history.changes import Change, needle_of
 from task_core.history.history_file import HistoryFile
 from task_core.models import Clock, RecordT
 from task_core.store.base import ROOTS
-from task_core.store.codec import Codec
+from task_core.store.codec import Codec, Decoded
 from task_core.store.collection import Collection, ListRow
 from task_core.store.database import Connection, MemoryDatabase
-from task_core.store.decoded import Decoded
 from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
 from task_core.warning_list import WarningList

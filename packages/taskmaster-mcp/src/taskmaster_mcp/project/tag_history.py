@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, TypeVar
 from pydantic import JsonValue
 
 from task_core.history.changes import Change, Step, TreePlace, needle_of
-from task_core.history.rising import find_rising
 from task_core.store.base import ROOTS
+from task_core.store.codec import find_rising
 from task_core.store.undo import NotUndone, check_kept
 from taskmaster_mcp.codec import TagDocument
 from taskmaster_mcp.core.items import JsonObject
