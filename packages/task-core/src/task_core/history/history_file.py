@@ -184,14 +184,13 @@ class HistoryFile:
         return found
 
     def _lines(self) -> list[bytes]:
-        with suppress(FileNotFoundError):
-            try:
-                return [line for line in read_file(self.path)[0].split(b"\n") if line.strip()]
-            except FileNotFoundError:
-                raise
-            except OSError as error:
-                self._warnings.add("history read", f"{self.path.name} cannot be read ({describe(error)}).")
-        return []
+        try:
+            return [line for line in read_file(self.path)[0].split(b"\n") if line.strip()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._warnings.add("history read", f"{self.path.name} cannot be read ({describe(error)}).")
+            return []
 
     def _has_state(self) -> bool:
         """Return whether some change left the document in its present state."""

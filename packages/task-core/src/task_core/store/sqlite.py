@@ -145,7 +145,10 @@ class SqliteDatabase(Database):
     @override
     def commit(self, records: Collection[Any], changed: set[str]) -> None:
         assert self._writer  # noqa: S101 - for the type checker: ``begin`` has opened it
-        self._check_lock()
+        try:
+            self._lock.check()
+        except OSError as error:
+            raise StoreWriteFailed(self.name, describe(error)) from error
         try:
             self._writer.run("COMMIT")
         except TaskError:
@@ -157,12 +160,6 @@ class SqliteDatabase(Database):
         if self._writer and not self._writer.forget():
             self._drop_writer()
         self._lock.release()
-
-    def _check_lock(self) -> None:
-        try:
-            self._lock.check()
-        except OSError as error:
-            raise StoreWriteFailed(self.name, describe(error)) from error
 
     def _open_writer(self, wait: Wait) -> _FileConnection:
         if self._writer and self._writer.place != self._place():
@@ -243,10 +240,6 @@ class SqliteDatabase(Database):
         """Return the faults that SQLite finds in the file; this takes as long as reading all of it."""
         with self.reading() as reader:
             return [text for (text,) in reader.run("PRAGMA integrity_check(10)") if text != "ok"]
-
-    @override
-    def can_answer_now(self) -> bool:
-        return True
 
     @override
     def give_up(self) -> None:
