@@ -70,8 +70,9 @@ def users(address: str) -> list[tuple[str, str, bool]]:
 
 def test_a_user_is_added_with_a_name_and_a_password(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert add("Ada@Example.com") == 0
-    assert add("bob@example.com", "--name", "Bob Bee") == 0
-    assert users(address) == [(EMAIL, "ada", True), ("bob@example.com", "Bob Bee", True)]
+    name = "Bob " + "B" * 96
+    assert add("bob@example.com", "--name", name) == 0
+    assert users(address) == [(EMAIL, "ada", True), ("bob@example.com", name, True)]
     assert capsys.readouterr().out == "Added user 1.\nAdded user 2.\n"
 
 

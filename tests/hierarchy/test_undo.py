@@ -110,7 +110,7 @@ async def test_the_status_of_the_tasks_above_follows(served: ServedTree) -> None
 @pytest.mark.requirement("AG-6")
 async def test_a_tree_that_would_become_too_deep_or_has_no_parent_is_refused(served: ServedTree) -> None:
     await served.create(tree("root", tree("p", tree("deep0"))))
-    for number in range(1, 60):
+    for number in range(1, 50):
         await served.call("createTask", name="x", id=f"deep{number}", parentId=f"deep{number - 1}")
     await served.call("deleteTask", id="deep0")
     removed = (await last(served))["change"]
@@ -122,3 +122,7 @@ async def test_a_tree_that_would_become_too_deep_or_has_no_parent_is_refused(ser
     assert "a tree has at most 90 levels" in await refuse(served, removed)
     await served.call("deleteTask", id="p")
     assert "first 'p', which is now: the task is gone" in await refuse(served, removed)
+    await undo(served)
+    await served.call("updateTask", id="p", parentId=chain[-2])
+    await served.call("undoChange", change=removed)
+    assert len(await served.statuses()) == len(["root", *chain, "p"]) + 50
