@@ -285,3 +285,23 @@ async def turn_away(tab: BoardTab, *, is_hidden: bool) -> None:
         " document.dispatchEvent(new Event('visibilitychange')); }",
         is_hidden,
     )
+
+
+@pytest.mark.requirement("PE-14")
+async def test_the_key_that_edits_a_task_does_so_though_its_details_have_been_asked_for_and_come_later(
+    tmp_path: Path,
+) -> None:
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        await session.agent().create("Buy milk")
+        tab = await session.tab()
+        late = await tab.delay("**/task?*")
+        await tab.card("Buy milk").locator(".open").click()
+        await late.is_there.wait()
+        await tab.page.keyboard.press("e")
+        title = tab.sheet.locator("#f-title")
+        await expect(title).to_have_value("Buy milk")
+        late.may_come.set()
+        await title.fill("Buy bread")
+        await tab.page.keyboard.press("Enter")
+        await expect(tab.card("Buy bread")).to_be_visible()
+        assert tab.faults == []

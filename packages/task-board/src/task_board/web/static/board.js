@@ -321,8 +321,8 @@
     say("error", xhr.responseText, xhr.status === 403 ? "" : xhr.responseText);
   });
 
-  function load(url, headers = {}) {
-    htmx.ajax("GET", url, { target: "#sheet-body", headers });
+  function load(url, headers = {}, source = document.body) {
+    htmx.ajax("GET", url, { source, target: "#sheet-body", headers });
   }
 
   // Moves
@@ -487,9 +487,11 @@
   // Single keys, where nobody writes
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, textarea, select")) return;
-    const id = event.target.closest("[data-id]")?.dataset.id;
-    if (event.key === "e" && sheet.open) sheet.querySelector("[data-action='edit']")?.click();
-    else if (event.key === "e" && id) load(`${key}/form?${new URLSearchParams({ action: "edit", id })}`);
+    const item = event.target.closest("[data-id]");
+    // Details that have just come do not take clicks yet, and those that are still to come would take the form's place.
+    const shown = sheet.open && sheet.querySelector("[data-action='edit']")?.getAttribute("hx-get");
+    const form = item && `${key}/form?${new URLSearchParams({ action: "edit", id: item.dataset.id })}`;
+    if (event.key === "e" && (shown || form)) load(shown || form, {}, item?.querySelector(".open"));
     else if (event.key === "u") [...(sheet.open ? sheet : sayings).querySelectorAll(".undo")].at(-1)?.click();
     else if (event.key === "n" && !sheet.open) document.getElementById("new").click();
     else if (event.key === "/" && !sheet.open) document.getElementById("q").focus();
