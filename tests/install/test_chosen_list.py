@@ -95,6 +95,14 @@ def test_a_client_without_a_list_is_not_one_of_several(machine: Machine) -> None
     assert "Dig" in machine("list", server="hierarchy").out
 
 
+@pytest.mark.requirement("AG-18")
+def test_a_list_in_memory_is_not_named_as_one_that_is_changed(machine: Machine) -> None:
+    write_entry(machine.home / ".cursor/mcp.json", "h", "hierarchy-mcp")
+    ended = machine("add", "Dig", "--client", "cursor", server="hierarchy")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("hierarchy-mcp: No list was found")
+
+
 @pytest.mark.parametrize("words", [["list"], ["export"]])
 def test_a_path_that_a_project_brings_along_cannot_steer_the_terminal(machine: Machine, words: list[str]) -> None:
     store = keep(machine.home / "a\x1b]0;b.json", "Dig")

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from task_core.claims.claim import Agent, Claim, NotClaimed, TaskClaimed, describe
 from task_core.claims.client_process import ASSIGNED, Holder, find_holder
-from task_core.cli.chosen_list import announce_list
+from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import COMMANDS, WRITE_COMMANDS, Program
 from task_core.cli.view.commands import refuse_memory, show_task
 from task_core.cli.view.plain import carry_out, describe_error, write_json
@@ -75,8 +75,11 @@ def run_write_command(program: Program, words: Sequence[str]) -> int:
     parser = _parser(program.name, command, actions, action)
     # Options may also stand between TEXT and FIELD=VALUE, but for -- argparse then has no place.
     options = (parser.parse_args if "--" in rest else parser.parse_intermixed_args)(rest)
-    settings = announce_list(program, options.client).located()
+    settings, origin, _ = choose_list(program, options.client)
+    settings = settings.located()
     refuse_memory(settings)
+    if origin:
+        sys.stderr.write(f"{origin}.\n")
     server_settings, view = settings.model_copy(update=actions.settings), cast("Any", program.view)(settings)
     with closing(view), program.serving(server_settings) as server:
         writing = _Writing(server, actions, command, options)
