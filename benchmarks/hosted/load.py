@@ -117,7 +117,7 @@ def _send(operation: str, replicas: Sequence[Served], issuer: Issuer, users: Seq
     def work(client: int) -> list[float]:
         connection = HTTPConnection(replicas[client % len(replicas)].address, timeout=60)
         found: list[float] = []
-        while (started := time.perf_counter()) < began + seconds:
+        while (started := time.perf_counter()) < began + seconds or not found:
             token, body = requests[(client + _STRIDE * len(found)) % len(requests)]
             connection.request("POST", "/mcp", body, {**headers, "Authorization": token})
             response = connection.getresponse()

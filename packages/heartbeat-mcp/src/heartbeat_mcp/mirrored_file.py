@@ -135,8 +135,6 @@ class MirroredFile(TaskFile):
                 pass
         except TaskError:
             self._timer.plan()
-        else:
-            self._plan(sync)  # a call that ended the pass found this thread still alive, and left that to it
 
 
 class _Pass:

@@ -174,10 +174,11 @@ class PassTimer:
         """Make a pass in about ``seconds`` in place of the one that is planned."""
         self._timer.cancel()
         if not self._is_over:
-            self._timer = threading.Timer(min(max(seconds, _PAUSE_SECONDS), _LONGEST_SECONDS), self._run)
-            self._timer.daemon = True
+            timer = threading.Timer(min(max(seconds, _PAUSE_SECONDS), _LONGEST_SECONDS), self._run)
+            timer.daemon = True
+            self._timer = timer
             with suppress(RuntimeError):  # no thread can be started: the next call plans again
-                self._timer.start()
+                timer.start()
 
     def close(self) -> None:
         """Begin no more passes."""
