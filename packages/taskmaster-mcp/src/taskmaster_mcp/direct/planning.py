@@ -180,7 +180,7 @@ def _check_empty(tasks: TagTasks, *, append: bool, force: bool) -> None:
 
 def _document(project: Project, file: str | None) -> tuple[str, Path]:
     folder = project.folder / "docs"
-    found = {path.name.casefold(): path for path in (folder.iterdir() if folder.is_dir() else ())}
+    found = {path.name.casefold(): path for path in (folder.iterdir() if not file and folder.is_dir() else ())}
     usual = found.get("prd.txt") or found.get("prd.md") or folder / "prd.txt"
     path = resolve_inside(project.root, "input", file or usual)
     try:
