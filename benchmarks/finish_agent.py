@@ -241,7 +241,7 @@ class Model:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         address = f"{self.url.rstrip('/')}/chat/completions"
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 - the user's own
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310 - the user's own
             message: Json = json.load(response)["choices"][0]["message"]
         return message
 

@@ -1,4 +1,4 @@
-"""What a call makes of a task (V1-1, V1-5, V1-6)."""
+"""The changes that a call makes to a task (V1-1, V1-5, V1-6)."""
 
 from datetime import UTC, datetime, timedelta
 

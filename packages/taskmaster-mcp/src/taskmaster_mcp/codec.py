@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, Self
 
@@ -50,6 +49,8 @@ class TagDocument:
     """the change that a transaction makes, once it ends"""
     taken: list[Step] = field(default_factory=list, compare=False)
     """the claims that a transaction has taken over, for the history"""
+    _indexes: dict[JsonPart, dict[str, ProjectItem]] = field(default_factory=dict, compare=False, repr=False)
+    """the items by their ids, for each text of a tag that claims have asked about"""
 
     kept_claims = "[]"
     ended = ()
@@ -90,9 +91,14 @@ class TagDocument:
         return [f"{task_id.removesuffix(item.id)}{item.parent.id}"] if item and item.parent else []
 
     def _find(self, task_id: str) -> ProjectItem | None:
-        tags = [tag for tag in self.tags if task_id.startswith(f"{tag}:")]
-        found = (_index(self.members[tag]).get(task_id.removeprefix(f"{tag}:")) for tag in tags)
-        return next(filter(None, found), None)
+        for tag in self.tags:
+            if task_id.startswith(f"{tag}:"):
+                member = self.members[tag]
+                if member not in self._indexes:
+                    self._indexes[member] = TagTasks(tag, member.value).index()
+                if found := self._indexes[member].get(task_id.removeprefix(f"{tag}:")):
+                    return found
+        return None
 
 
 class TagsFormat(DocumentFormat):
@@ -146,11 +152,6 @@ CODEC: Final = TagsFormat()
 def is_tag(value: JsonValue) -> bool:
     """Return whether a member of the root is a tag."""
     return isinstance(value, dict) and isinstance(value.get("tasks"), list)
-
-
-@lru_cache(maxsize=8)
-def _index(tag: JsonPart) -> dict[str, ProjectItem]:
-    return TagTasks(tag.key, tag.value).index()
 
 
 def _add_master(source: Source, members: list[JsonPart], document: Mapping[str, JsonValue]) -> list[JsonPart]:

@@ -103,7 +103,7 @@ class TaskmasterSettings(StoreServerSettings):
     @property
     @override
     def has_own_list(self) -> bool:
-        with suppress(TaskError, OSError):  # there is no project here, or it may not be read
+        with suppress(TaskError, OSError):  # no project, or one that cannot be read
             return self.task_master_project_root is None and self.document_path.exists()
         return False
 

@@ -36,13 +36,17 @@ class ChosenList(NamedTuple):
     clients: Sequence[str] = ()
     """the names of the clients that have it"""
 
+    def announce(self) -> None:
+        """Say on stderr which list it is and why."""
+        if self.origin:
+            sys.stderr.write(f"{self.origin}.\n")
 
-def announce_list(program: Program, client: str = "") -> Any:  # noqa: ANN401 - the settings of the program
+
+def announce_list(program: Program, client: str = "") -> Any:  # noqa: ANN401 - each program has a class of its own
     """Return the settings of the list that ``choose_list`` chooses, and say on stderr which list it is and why."""
-    settings, origin, _ = choose_list(program, client)
-    if origin:
-        sys.stderr.write(f"{origin}.\n")
-    return settings
+    chosen = choose_list(program, client)
+    chosen.announce()
+    return chosen.settings
 
 
 def choose_list(program: Program, client: str = "") -> ChosenList:

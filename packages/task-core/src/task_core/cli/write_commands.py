@@ -75,13 +75,12 @@ def run_write_command(program: Program, words: Sequence[str]) -> int:
     parser = _parser(program.name, command, actions, action)
     # Options may also stand between TEXT and FIELD=VALUE, but for -- argparse then has no place.
     options = (parser.parse_args if "--" in rest else parser.parse_intermixed_args)(rest)
-    settings, origin, _ = choose_list(program, options.client)
-    settings = settings.located()
+    chosen = choose_list(program, options.client)
+    settings = chosen.settings.located()
     refuse_memory(settings)
-    if origin:
-        sys.stderr.write(f"{origin}.\n")
-    server_settings, view = settings.model_copy(update=actions.settings), cast("Any", program.view)(settings)
-    with closing(view), program.serving(server_settings) as server:
+    chosen.announce()
+    open_view, server_settings = cast("Any", program.view), settings.model_copy(update=actions.settings)
+    with program.serving(server_settings) as server, closing(open_view(settings)) as view:
         writing = _Writing(server, actions, command, options)
         return carry_out(f"{program.name} {command}", partial(_write, writing, parser, view))
 

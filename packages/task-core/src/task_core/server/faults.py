@@ -224,8 +224,8 @@ def find_offence(request: object) -> TaskError | None:
 
 def as_mcp_error(error: TaskError) -> MCPError:
     """Return the JSON-RPC error for a failed request other than a tool call, with our error code."""
-    unknown = errors.ResourceNotFound | errors.TaskNotFound | errors.UnknownPrompt
-    code = INVALID_PARAMS if isinstance(error, InvalidArguments | unknown) else INTERNAL_ERROR
+    avoidable = (InvalidArguments, errors.ResourceNotFound, errors.TaskNotFound, errors.UnknownPrompt)
+    code = INVALID_PARAMS if isinstance(error, avoidable) else INTERNAL_ERROR
     return MCPError(code, error.message, {"code": error.code, **error.details})
 
 

@@ -1,4 +1,4 @@
-"""What the extra sets of tools need: the history of a project, and claims on its tasks (AG-6, AG-11)."""
+"""The history of a project, and claims on its tasks, for the extra sets of tools (AG-6, AG-11)."""
 
 from contextlib import AbstractContextManager
 from dataclasses import replace

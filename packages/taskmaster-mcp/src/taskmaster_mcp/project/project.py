@@ -97,9 +97,10 @@ class Project:
         """Return the state of everything that an answer about a tag depends on (TM-75)."""
         self.check_exists()
         paths = (self.folder / "state.json", self.folder / "config.json", *self._report_places(tag))
+        # The tasks by what a snapshot would show: a file may be replaced before its change is shown here.
+        token = self.store.changes(None, 0).token
         try:
-            # The tasks by what a snapshot would show: a file may be replaced before its change is shown here.
-            return self.store.changes(None, 0).token, *map(identify, paths)
+            return token, *map(identify, paths)
         except OSError as error:
             raise StoreUnreadable(Path(error.filename).name, describe(error)) from error
 

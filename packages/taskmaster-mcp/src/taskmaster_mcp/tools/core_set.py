@@ -119,7 +119,7 @@ class _InitializeProjectCall(Call):
 
     @property
     def names(self) -> dict[str, str]:
-        """What is known of the project, by the names that the document has."""
+        """The given facts about the project, under the names of its document."""
         return self.model_dump(by_alias=True, exclude={"project_root", "file", "store_tasks_in_git"}, exclude_none=True)
 
 

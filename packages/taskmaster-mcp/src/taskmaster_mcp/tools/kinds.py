@@ -141,6 +141,7 @@ Dependencies = Annotated[
 ]
 """Ids by comma, or as a list, or none unless they are given."""
 
+# Only the checks: a schema with the numbers would cost each model that reads the tools.
 Description = Annotated[str, at_most(10_000)[0], _TEXT]
 
 Details = Annotated[str, at_most(100_000)[0], _TEXT]

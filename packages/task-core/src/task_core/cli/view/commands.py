@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from task_core.bootstrap import BadSettings
-from task_core.cli.chosen_list import announce_list
+from task_core.cli.chosen_list import choose_list
 from task_core.cli.program import Program
 from task_core.cli.settings import ServerSettings
 from task_core.cli.view.plain import carry_out, describe_error, format_line, write_json
@@ -53,9 +53,11 @@ def run_view_command(program: Program, words: Sequence[str]) -> int:
     """Carry out a command that shows tasks and return the exit code, 1 for a failure; raise as ``run_with_options``."""
     command, *rest = words
     options = _parser(program, command).parse_args(rest)
-    settings = announce_list(program, options.client)
-    with closing(cast("Any", program.view)(settings)) as view:
-        return carry_out(f"{program.name} {command}", getattr(_Showing(view, settings, options), command))
+    chosen = choose_list(program, options.client)
+    with closing(cast("Any", program.view)(chosen.settings)) as view:
+        chosen.announce()
+        showing = _Showing(view, chosen.settings, options)
+        return carry_out(f"{program.name} {command}", getattr(showing, f"run_{command}"))
 
 
 def _parser(program: Program, command: str) -> argparse.ArgumentParser:
@@ -85,7 +87,7 @@ class _Showing:
     settings: ServerSettings
     options: argparse.Namespace
 
-    def list(self) -> None:
+    def run_list(self) -> None:
         """Show the tasks."""
         statuses, search = self.options.statuses, self.options.search
         lines = self.view.lines(statuses)
@@ -111,11 +113,11 @@ class _Showing:
         if not found:
             sys.stderr.write(f"{self._explain_nothing()}\n")
 
-    def show(self) -> None:
+    def run_show(self) -> None:
         """Show one task."""
         show_task(self.view, self.options.id, is_json=self.options.is_json)
 
-    def next(self) -> None:
+    def run_next(self) -> None:
         """Show the task to work on next."""
         task_id = self.view.next()
         if task_id is not None:
@@ -125,7 +127,7 @@ class _Showing:
             write_json(None, sys.stdout)
         sys.stderr.write("There is no task to work on now.\n")
 
-    def watch(self) -> None:
+    def run_watch(self) -> None:
         """Show the tasks and every change to them."""
         if isinstance(self.settings, StoreSettings) and self.settings.address.engine is Engine.MEMORY:
             sys.stderr.write(f"{self._explain_nothing()}\n")
@@ -156,7 +158,7 @@ class _Showing:
 
 def refuse_memory(settings: ServerSettings) -> None:
     """Raise ``BadSettings`` if the server keeps its tasks in memory, so that a command has none."""
-    with suppress(TaskError):  # there is no project, as the server will say
+    with suppress(TaskError):  # without a project, the server raises this and explains it
         if isinstance(settings, StoreSettings) and settings.address.engine is Engine.MEMORY:
             raise BadSettings(_explain_memory(settings))
 
@@ -245,11 +247,11 @@ def watch_in_place(
 
     The tasks that changed last are marked, and counted beside the time at which the change was seen.
     """
-    from rich.console import Group, RenderableType  # noqa: PLC0415 - only a person at a terminal needs what takes time
-    from rich.live import Live  # noqa: PLC0415 - as above
-    from rich.text import Text  # noqa: PLC0415 - as above
+    from rich.console import Group, RenderableType  # noqa: PLC0415 - rich loads slowly, and a pipe does without it
+    from rich.live import Live  # noqa: PLC0415 - part of rich
+    from rich.text import Text  # noqa: PLC0415 - part of rich
 
-    from task_core.cli.view.terminal import TaskTable, new_console  # noqa: PLC0415 - as above
+    from task_core.cli.view.terminal import TaskTable, new_console  # noqa: PLC0415 - imports rich
 
     console = new_console(out)
     shown: RenderableType = ""

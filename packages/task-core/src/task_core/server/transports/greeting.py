@@ -4,8 +4,8 @@ The answers were recorded when the server was built, and are the same as the SDK
 messages later, so that it knows its client; its answers to them are not sent a second time. Only the standard
 library is imported here, and as little of it as possible.
 
-A server greets only with settings that were valid at an earlier start (CLI-3): only then can it be sure without
-importing what validates them. An empty file in the user's cache stands for each set of valid settings.
+A server greets only with settings that an earlier start found valid (CLI-3), since checking them would mean importing
+pydantic. For each set of valid settings, the user's cache has an empty file.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class GreetingFile:
         """Remember that the settings are valid."""
         if self._description:
             with suppress(OSError):  # without a place to remember it the next start is slower, too
-                os.makedirs(os.path.dirname(self._mark), 0o700, exist_ok=True)  # noqa: PTH103, PTH120 - as below
+                os.makedirs(os.path.dirname(self._mark), 0o700, exist_ok=True)  # noqa: PTH103, PTH120 - importing pathlib would take time
                 os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
     def reject(self) -> None:
@@ -204,8 +204,8 @@ def _read_description(path: str) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would take time
             description = json.load(file)
         # ``importlib.metadata`` takes far longer; nothing here raises if a folder is missing.
-        folder = next((it for it in sys.path if os.path.isfile(f"{it}/mcp/__init__.py")), "")  # noqa: PTH113 - as above
-        is_installed = os.path.isdir(f"{folder}/mcp-{description['mcp']}.dist-info")  # noqa: PTH112 - as above
+        folder = next((it for it in sys.path if os.path.isfile(f"{it}/mcp/__init__.py")), "")  # noqa: PTH113 - no pathlib
+        is_installed = os.path.isdir(f"{folder}/mcp-{description['mcp']}.dist-info")  # noqa: PTH112 - no pathlib
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return description if is_installed else {}
