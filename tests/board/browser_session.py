@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
-from playwright.async_api import Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, Position, Route, expect
 from pydantic import JsonValue
 from typing_extensions import override
 
@@ -81,14 +81,15 @@ class BoardTab:
         await self.fill(**fields)
         await expect(self.page.locator("dialog")).not_to_be_visible()
 
-    async def drag(self, source: Locator, target: Locator) -> None:
-        """Drag a task to a place, which may be visible only while something is dragged."""
+    async def drag(self, source: Locator, target: Locator, *, y: int | None = None, mark: str = "over") -> None:
+        """Drag a task to a place, which may be visible only while something is dragged; ``y`` is in pixels in it."""
+        position: Position | None = None if y is None else {"x": 100, "y": y}
         await source.hover()
         await self.page.mouse.down()
         await self.page.mouse.move(5, 5, steps=3)
-        await target.hover()
-        await target.hover()  # a browser says that something is dragged over it the second time
-        await expect(target).to_contain_class("over")  # before that, a busy page takes no drop
+        await target.hover(position=position)
+        await target.hover(position=position)  # a browser says that something is dragged over it the second time
+        await expect(target).to_contain_class(mark)  # before that, a busy page takes no drop
         await self.page.mouse.up()
 
     async def delay(self, pattern: str) -> Late:
