@@ -130,6 +130,8 @@ def try_program(name: str, client: ClientProgram) -> Trial:
             path.parent.mkdir(parents=True, exist_ok=True)
             for server in SERVERS:
                 server.prepare(home)
+                # Codex does not wait for the first start of a server: only `install`, or an earlier start, shortens it.
+                _run([_path_of(server)], home, {**environment, **server.usual_environment(home)})
             path.write_text(_settings(name, client.settings.replace("{url}", model.url), home), "utf-8")
             environment |= {key: value.replace("{url}", model.url) for key, value in client.variables.items()}
             log = _run([command, *client.arguments], home, environment)
@@ -152,13 +154,16 @@ def try_library(name: str, python: str | None) -> Trial:
 
 
 def _use(server: ServerRecord, home: Path) -> dict[str, Any]:
-    command = str(Path(sys.executable).with_name(server.command))
     return {
-        "command": command,
+        "command": _path_of(server),
         "env": server.environment(home),
         "tool": server.create,
         "arguments": {server.text: NAME},
     }
+
+
+def _path_of(server: ServerRecord) -> str:
+    return str(Path(sys.executable).with_name(server.command))
 
 
 def _distribution(requirement: str) -> str:

@@ -41,6 +41,7 @@ class Machine:
             patch.delenv(name, raising=False)
         patch.setenv("HOME", str(self.home))
         patch.setenv("XDG_DATA_HOME", str(self.data))
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         patch.setenv("PATH", str(folder / "bin"))
         patch.chdir(self.project)
         self._captured = captured

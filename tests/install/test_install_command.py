@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from mcp_client_install.clients import CLIENTS
+from task_core.server.transports.greeting import GreetingFile
 from tests.install.machine import COMMAND, Machine, snapshot
-from tests.servers import PROGRAMS, ProgramRecord, program_of
+from tests.servers import PROGRAMS, SERVERS, ProgramRecord, ServerRecord, program_of
 
 CURSOR = ".cursor/mcp.json"
 
@@ -78,6 +79,23 @@ def test_the_list_for_all_projects_is_in_the_data_folder_of_the_user(
     assert {path.stat().st_mode & 0o777 for path in machine.data.rglob("*")} <= {0o700}
     assert machine("doctor", server=server).code == 0 or server == "cortex-mcp"
     assert snapshot(machine.project) == before
+
+
+@pytest.mark.requirement("START-1")
+@pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+def test_the_first_start_after_an_installation_greets_its_client_at_once(
+    machine: Machine, record: ServerRecord, tmp_path: Path
+) -> None:
+    record.prepare(tmp_path)
+    (tmp_path / record.document).touch()  # without its project, Task Master greets nobody
+    machine.has("cursor")
+    given = record.usual_environment(tmp_path)
+    words = ("install", "--yes", *(f"--set={name}={value}" for name, value in given.items()))
+    assert machine(*words, "--dry-run", server=record.name).code == 0
+    assert GreetingFile(record.program().greeting, given).greeting() is None
+    assert machine(*words, server=record.name).code == 0
+    written = entry(machine.home / CURSOR, record.entry)["env"]
+    assert GreetingFile(record.program().greeting, written).greeting() is not None
 
 
 def test_only_the_clients_that_are_installed_are_found(machine: Machine, tmp_path: Path) -> None:

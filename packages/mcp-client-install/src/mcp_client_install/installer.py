@@ -123,7 +123,7 @@ class Installer:
             self._say_what_is_next(installed, hooks, wanted)
             if extras:
                 self._say_what_hooks_need(clients, has_guide=has_guide)
-            sys.stdout.writelines(f"{note}\n" for note in self._registration.notes(wanted))
+            sys.stdout.writelines(f"{note}\n" for note in self._registration.finish(wanted))
         return int(bool(refused))
 
     def uninstall(self) -> int:

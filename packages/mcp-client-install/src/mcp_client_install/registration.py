@@ -90,8 +90,8 @@ class Registration:
         """Return the section for agents without MCP, about the server's commands; empty: there are none for them."""
         return ""
 
-    def notes(self, installed: Installed) -> Iterable[str]:
-        """Return lines for the user to read after the server was installed."""
+    def finish(self, installed: Installed) -> Iterable[str]:
+        """Do what is left once the entries are written, and return lines for the user to read."""
         del installed
         return ()
 

@@ -22,6 +22,7 @@ from task_core.cli.chosen_list import choose_list, describe_place, read_settings
 from task_core.cli.client_entries import HOOK, find_own_entries
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.errors import TaskError
+from task_core.server.transports.greeting import GreetingFile
 from task_core.store import Engine
 from task_core.text import escape_invisible
 
@@ -113,9 +114,10 @@ class ProgramRegistration(Registration):
         return describe_commands(self.command, self._program.actions())
 
     @override
-    def notes(self, installed: Installed) -> Iterator[str]:
+    def finish(self, installed: Installed) -> Iterator[str]:
         given = read_settings(installed.variables)
         settings = load_settings(self._settings_type, has_client=True, given=given)
+        GreetingFile(self._program.greeting, installed.variables).accept()  # a client may not wait for its first start
         if settings.missing:
             return
         if _place(settings) != f"{Engine.MEMORY}:":

@@ -4,8 +4,8 @@ The answers were recorded when the server was built, and are the same as the SDK
 messages later, so that it knows its client; its answers to them are not sent a second time. Only the standard
 library is imported here, and as little of it as possible.
 
-A server greets only with settings that an earlier start found valid (CLI-3), since checking them would mean importing
-pydantic. For each set of valid settings, the user's cache has an empty file.
+A server greets only with settings that ``install`` or an earlier start found valid (CLI-3), since checking them would
+mean importing pydantic. For each set of valid settings, the user's cache has an empty file.
 """
 
 from __future__ import annotations
