@@ -17,6 +17,7 @@ import task_core
 from task_core.cli.program import Program
 from task_core.server.transports.greeting import Answer, Greeting, GreetingFile
 from tests.core.shelf import Shelf
+from tests.servers import SERVERS, ServerRecord
 from tests.wire.greetings import description_of, said_by_sdk
 from tests.wire.line_client import ENVELOPE, INITIALIZE
 from tests.wire.toy_server import ToySettings, build
@@ -54,6 +55,26 @@ def test_a_server_greets_from_the_second_start_with_the_same_settings(
 def request(method: str, params: object = None, request_id: object = 1) -> Message:
     message = {"jsonrpc": "2.0", "id": request_id, "method": method}
     return message if params is None else {**message, "params": params}
+
+
+@pytest.mark.requirement("START-1", "AG-1")
+@pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+def test_a_server_greets_with_the_tools_that_its_settings_choose(
+    record: ServerRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = {**record.environment(tmp_path), "TASK_EXTRA_TOOLS": "all"}
+    (tmp_path / record.store()).touch()  # without its project, Task Master greets nobody
+    file = GreetingFile(record.program().greeting, settings)
+    file.accept()
+    greeting = file.greeting()
+    assert greeting
+    lines = [
+        json.dumps(request(method, params)).encode()
+        for method, params in (("initialize", INITIALIZE), ("tools/list", {}))
+    ]
+    greeted = [answer.line for line in lines if (answer := greeting.answer(line))]
+    assert [json.loads(line) for line in greeted] == said_by_sdk(record.build(settings).sdk, lines)
 
 
 def deep(levels: int) -> Message:

@@ -116,7 +116,7 @@ def test_calls_that_wait_for_each_other_write_the_file_once(tmp_path: Path, monk
     def add(number: int) -> None:
         with process.transaction() as work:
             if next(entered) == 1:
-                wait_until(lambda: calls_in(process._turn) == 8)  # noqa: SLF001 - as above
+                wait_until(lambda: process.store._waiting == 7)  # noqa: SLF001 - nothing public shows who waits
             work.add(make_task(f"task-number-{number}", f"do {number}"))
 
     with ThreadPoolExecutor(8) as pool:

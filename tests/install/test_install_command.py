@@ -90,9 +90,9 @@ def test_the_first_start_after_an_installation_greets_its_client_at_once(
     (tmp_path / record.document).touch()  # without its project, Task Master greets nobody
     machine.has("cursor")
     given = record.usual_environment(tmp_path)
-    words = ("install", "--yes", *(f"--set={name}={value}" for name, value in given.items()))
+    words = ("install", "--yes", "--agents", *(f"--set={name}={value}" for name, value in given.items()))
     assert machine(*words, "--dry-run", server=record.name).code == 0
-    assert GreetingFile(record.program().greeting, given).greeting() is None
+    assert GreetingFile(record.program().greeting, {**given, "TASK_EXTRA_TOOLS": "all"}).greeting() is None
     assert machine(*words, server=record.name).code == 0
     written = entry(machine.home / CURSOR, record.entry)["env"]
     assert GreetingFile(record.program().greeting, written).greeting() is not None

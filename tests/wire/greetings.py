@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +32,8 @@ PACKAGES: Final = tuple(record.package for record in PROGRAMS)
 METHODS: Final = ("ping", "tools/list")
 """What a client may ask at first and is answered alike at any time; beside them ``server/discover``."""
 
-_UNKNOWN: Final = frozenset({"TASK_EXTRA_TOOLS"})
-"""Settings that change the answers, with which nobody is greeted."""
+_EXTRA_TOOLS: Final = "TASK_EXTRA_TOOLS"
+"""The setting that adds tools to every server with tasks; ``install --agents`` adds all."""
 
 _CLIENT: Final[Message] = {"name": "greetings", "version": "1"}
 _CAPABILITIES: Final[Message] = {}
@@ -41,23 +42,52 @@ _CAPABILITIES: Final[Message] = {}
 def package_description(package: str) -> Message:
     """Return the greeting of a package: what its server answers at first.
 
-    ``settings`` are the variables that it knows, and ``choices`` are those that select the tools, each with the names
-    of the tools for each value. ``project``, if there is one, is the project without which its tools are others.
+    ``settings`` are the variables that it knows, and ``choices`` are those that select the tools, each with the places
+    in ``tools`` for each value; a tool with several definitions is there several times. ``project``, if there is one,
+    is the project without which its tools are others.
+
+    Raises:
+        AssertionError: a choice changes more than the tools, or the places do not give them as the server does.
     """
     record = program_of(package)
     variables = [name.upper() for name in record.settings_type.model_fields]
-    with _built(record, record.settings) as server:
-        described = description_of(server.sdk)
-    choices = {name: {"": [tool["name"] for tool in described["tools"]]} for name in _UNKNOWN & {*variables}}
-    for name, values in record.choices.items():
-        choices[name] = {value: _tools_with(record, name, value) for value in ("", *values)}
+    choices = {name: ["", *values] for name, values in record.choices.items()}
+    if _EXTRA_TOOLS in variables:
+        choices[_EXTRA_TOOLS] = ["", "all"]
+    chosen = [*product(*([(name, value) for value in values] for name, values in choices.items()))]
+    described = [_described(record, dict(pairs)) for pairs in chosen]
+    listed = [*zip(chosen, (answers.pop("tools") for answers in described), strict=True)]
+    assert all(answers == described[0] for answers in described)
+    tools = _merge([its for _, its in listed])
+    places = {
+        name: {value: _find(tools, [its for pairs, its in listed if (name, value) in pairs]) for value in values}
+        for name, values in choices.items()
+    }
+    for pairs, its in listed:
+        known = [places[name][value] for name, value in pairs]
+        assert its == [tool for place, tool in enumerate(tools) if all(place in those for those in known)]
     project = {"project": dict(record.settings_type.greets_in)} if record.settings_type.greets_in else {}
-    return {"mcp": version("mcp"), "settings": variables, **project, "choices": choices, **described}
+    return {"mcp": version("mcp"), "settings": variables, **project, "choices": places, **described[0], "tools": tools}
 
 
-def _tools_with(record: ProgramRecord, name: str, value: str) -> list[str]:
-    with _built(record, {name: value} if value else {}) as server:
-        return [tool["name"] for tool in description_of(server.sdk)["tools"]]
+def _described(record: ProgramRecord, given: Mapping[str, str]) -> Message:
+    with _built(record, {name: value for name, value in given.items() if value}) as server:
+        return description_of(server.sdk)
+
+
+def _find(tools: list[Message], lists: Sequence[list[Message]]) -> list[int]:
+    """Return the places in ``tools`` of those that are in one of ``lists``."""
+    return [place for place, tool in enumerate(tools) if any(tool in its for its in lists)]
+
+
+def _merge(lists: Sequence[list[Message]]) -> list[Message]:
+    """Return every definition once, those of one tool beside each other, in the order of the longest list."""
+    merged = list[Message]()
+    for name in [tool["name"] for tool in max(lists, key=len)]:
+        for tool in (tool for tools in lists for tool in tools if tool["name"] == name):
+            if tool not in merged:
+                merged.append(tool)
+    return merged
 
 
 @contextmanager

@@ -163,13 +163,13 @@ class GreetingFile:
 
     def greeting(self) -> Greeting | None:
         """Return the greeting if the server has started with these settings before, and has the project it needs."""
-        choices: dict[str, dict[str, list[str]]] = self._description.get("choices", {})
+        choices: dict[str, dict[str, list[int]]] = self._description.get("choices", {})
         is_known = all(chosen in choices[name] for name, chosen in self._choices.items())
         if not (is_known and self._is_accepted() and self._has_project()):
             return None
-        tools = self._description["tools"]
-        for name, chosen in self._choices.items():  # pragma: no cover - in a process: tests/wire/test_greetings.py
-            tools = [tool for tool in tools if tool["name"] in choices[name][chosen]]
+        places = [choices[name][chosen] for name, chosen in self._choices.items()]
+        listed = enumerate(self._description["tools"])
+        tools = [tool for place, tool in listed if all(place in chosen for chosen in places)]
         return Greeting({**self._description, "tools": tools})
 
     def accept(self) -> None:
