@@ -29,9 +29,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)  # also where xdist is switched off
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one and a half for each processor, since tests often wait for a process."""
-    return (os.cpu_count() or 2) * 3 // 2
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return one and a half for each processor, since tests often wait for a process, or leave it to xdist's variable."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 2) * 3 // 2
 
 
 def pytest_configure(config: pytest.Config) -> None:
