@@ -30,7 +30,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)  # also where xdist is switched off
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Return one and a half for each processor, since tests often wait for a process, or leave it to xdist's variable."""
+    """Return one and a half for each processor, as tests often wait for a process; a variable of xdist wins."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 2) * 3 // 2
 
 
