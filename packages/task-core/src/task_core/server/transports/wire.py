@@ -108,7 +108,8 @@ class Channel:
     async def _read(self) -> bytes:
         with suppress(OSError):  # the terminal was closed, or the connection was reset
             if sys.platform != "win32":
-                await asyncio.sleep(0)  # a file is always readable, and others must run between two parts of it
+                if not self._is_watched:
+                    await asyncio.sleep(0)  # a file is always readable, and others must run between two parts of it
                 return os.read(self._descriptor, _READ_SIZE)
             with anyio.CancelScope() as self._thread_wait:  # pragma: no cover - on Windows only
                 return await anyio.to_thread.run_sync(os.read, self._descriptor, _READ_SIZE, abandon_on_cancel=True)
