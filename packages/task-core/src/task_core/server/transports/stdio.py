@@ -24,7 +24,7 @@ from task_core.server.transports.greeting import NOTHING_HEARD, Heard
 
 __all__ = ["run_stdio"]
 
-_CALLS: Final = 1.1
+_CALLS: Final = 0.9
 """Seconds that calls already read may take at the end; everything together is well under 2 (CLI-5, P3)."""
 
 _MAX_UNANSWERED: Final = 10_000

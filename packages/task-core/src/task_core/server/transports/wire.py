@@ -42,7 +42,7 @@ MAX_MESSAGE: Final = 4 * 1024 * 1024
 
 TOO_LONG: Final = f"Send messages of at most {MAX_MESSAGE:,} bytes."
 
-WAITERS: Final = 0.2
+WAITERS: Final = 0.4
 """Seconds that calls waiting for the store get at the end to answer that they gave up (CLI-5, P3)."""
 
 _READ_SIZE: Final = 65_536
