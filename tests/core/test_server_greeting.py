@@ -69,10 +69,8 @@ def test_a_server_greets_with_the_tools_that_its_settings_choose(
     file.accept()
     greeting = file.greeting()
     assert greeting
-    lines = [
-        json.dumps(request(method, params)).encode()
-        for method, params in (("initialize", INITIALIZE), ("tools/list", {}))
-    ]
+    asked = [request("initialize", INITIALIZE), request("tools/list")]
+    lines = [json.dumps(message).encode() for message in asked]
     greeted = [answer.line for line in lines if (answer := greeting.answer(line))]
     assert [json.loads(line) for line in greeted] == said_by_sdk(record.build(settings).sdk, lines)
 

@@ -128,8 +128,9 @@ FORGED: Final = {**DESCRIPTION, "tools": "forged"}
 def test_a_server_greets_only_with_settings_with_which_it_has_started(
     tmp_path: Path, before: dict[str, str], now: dict[str, str], greeted: list[dict[str, str]] | None
 ) -> None:
-    choices = {"choices": {"TOY_TOOLS": {"": [], "all": [0]}}}
-    given = greeting_of(tmp_path, {**DESCRIPTION, "tools": [{"name": "forged"}], **choices}, **before) | now
+    choices: dict[str, list[int]] = {"": [], "all": [0]}
+    forged = {**DESCRIPTION, "tools": [{"name": "forged"}], "choices": {"TOY_TOOLS": choices}}
+    given = greeting_of(tmp_path, forged, **before) | now
     slow = {} if greeted is None else {"TOY_GREETING": "slow"}  # else a busy machine may ask too late for the greeting
     with LineClient(environment={**given, **slow}) as client:
         tools = client.request("tools/list")["result"]["tools"]
