@@ -90,12 +90,13 @@ def test_the_first_start_after_an_installation_greets_its_client_at_once(
     (tmp_path / record.document).touch()  # without its project, Task Master greets nobody
     machine.has("cursor")
     given = record.usual_environment(tmp_path)
+    file = GreetingFile(record.program().greeting, {**given, "TASK_EXTRA_TOOLS": "all"})
     words = ("install", "--yes", "--agents", *(f"--set={name}={value}" for name, value in given.items()))
     assert machine(*words, "--dry-run", server=record.name).code == 0
-    assert GreetingFile(record.program().greeting, {**given, "TASK_EXTRA_TOOLS": "all"}).greeting() is None
+    assert file.greeting() is None
     assert machine(*words, server=record.name).code == 0
-    written = entry(machine.home / CURSOR, record.entry)["env"]
-    assert GreetingFile(record.program().greeting, written).greeting() is not None
+    assert entry(machine.home / CURSOR, record.entry)["env"] == {**given, "TASK_EXTRA_TOOLS": "all"}
+    assert file.greeting() is not None
 
 
 def test_only_the_clients_that_are_installed_are_found(machine: Machine, tmp_path: Path) -> None:

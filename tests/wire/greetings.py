@@ -21,6 +21,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from task_core.server.app import TaskServer
 from task_core.server.app_view import EXTENSION, VIEW_TYPE
+from task_core.server.transports.greeting import choose_tools
 from task_core.server.transports.wire import Incoming, read_message
 from tests.servers import PROGRAMS, ProgramRecord, program_of
 
@@ -54,20 +55,22 @@ def package_description(package: str) -> Message:
     choices = {name: ["", *values] for name, values in record.choices.items()}
     if _EXTRA_TOOLS in variables:
         choices[_EXTRA_TOOLS] = ["", "all"]
-    chosen = [*product(*([(name, value) for value in values] for name, values in choices.items()))]
-    described = [_described(record, dict(pairs)) for pairs in chosen]
-    listed = [*zip(chosen, (answers.pop("tools") for answers in described), strict=True)]
+    chosen = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+    described = [_described(record, values) for values in chosen]
+    listed = [answers.pop("tools") for answers in described]
     assert all(answers == described[0] for answers in described)
-    tools = _merge([its for _, its in listed])
+    tools = _merge(listed)
     places = {
-        name: {value: _find(tools, [its for pairs, its in listed if (name, value) in pairs]) for value in values}
-        for name, values in choices.items()
+        name: {
+            value: _find(tools, [its for its, values in zip(listed, chosen, strict=True) if values[name] == value])
+            for value in possible
+        }
+        for name, possible in choices.items()
     }
-    for pairs, its in listed:
-        known = [places[name][value] for name, value in pairs]
-        assert its == [tool for place, tool in enumerate(tools) if all(place in those for those in known)]
     project = {"project": dict(record.settings_type.greets_in)} if record.settings_type.greets_in else {}
-    return {"mcp": version("mcp"), "settings": variables, **project, "choices": places, **described[0], "tools": tools}
+    found = {"mcp": version("mcp"), "settings": variables, **project, "choices": places, **described[0], "tools": tools}
+    assert [choose_tools(found, values) for values in chosen] == listed
+    return found
 
 
 def _described(record: ProgramRecord, given: Mapping[str, str]) -> Message:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pytest
 
-from task_core.server.transports.greeting import Greeting, GreetingFile
+from task_core.server.transports.greeting import Greeting, GreetingFile, choose_tools
 from tests.core.notes import wait_until
 from tests.core.test_server_greeting import DESCRIPTION
 from tests.servers import PROGRAMS, program_of, record_of
@@ -348,10 +348,8 @@ def test_no_setting_but_those_that_choose_tools_changes_what_a_server_answers_at
             usual = dict[str, str]()
         described = description_of(record.build({**usual, **values[record.name]}).sdk)
         greeting = json.loads(Path(record.program().greeting).read_text("utf-8"))
-        chosen = [its[record.settings.get(name, "")] for name, its in greeting["choices"].items()]
-        greeting["tools"] = [
-            tool for place, tool in enumerate(greeting["tools"]) if all(place in its for its in chosen)
-        ]
+        chosen = {name: record.settings.get(name, "") for name in greeting["choices"]}
+        greeting["tools"] = choose_tools(greeting, chosen)
         assert {name: greeting[name] for name in described} == described
 
 

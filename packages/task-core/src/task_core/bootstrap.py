@@ -39,23 +39,23 @@ def find_in_project(name: str, start: str = "", borders: Sequence[str] = REPOSIT
     """
     # The start of a server waits for this, and importing pathlib would take time.
     try:
-        folder = os.path.realpath(start or os.getcwd())  # noqa: PTH109 - as above
+        folder = os.path.realpath(start or os.getcwd())
         while not _is_outside_projects(folder):
-            path = os.path.join(folder, name)  # noqa: PTH118 - as above
-            if os.path.isfile(path) and not os.path.islink(path):  # noqa: PTH113, PTH114 - as above
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and not os.path.islink(path):
                 return path
             if any(os.path.lexists(f"{folder}/{mark}") for mark in borders):
                 break
-            folder = os.path.dirname(folder)  # noqa: PTH120 - as above
+            folder = os.path.dirname(folder)
     except (OSError, ValueError):  # the folder was removed, or is not one
         pass
     return None
 
 
 def _is_outside_projects(folder: str) -> bool:
-    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - importing pathlib would take time
-    is_open = sys.platform != "win32" and bool(os.stat(folder).st_mode & stat.S_IWOTH)  # noqa: PTH116 - as above
-    return is_open or folder == home or folder == os.path.dirname(folder)  # noqa: PTH120 - as above
+    home = os.path.realpath(os.path.expanduser("~"))
+    is_open = sys.platform != "win32" and bool(os.stat(folder).st_mode & stat.S_IWOTH)
+    return is_open or folder == home or folder == os.path.dirname(folder)
 
 
 def find_parent() -> int | None:

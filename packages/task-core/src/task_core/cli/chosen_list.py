@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from task_core.bootstrap import BadSettings
 from task_core.cli.settings import ServerSettings, hide_passwords, load_settings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from task_core.cli.client_entries import OwnEntry
     from task_core.cli.program import Program
 
-__all__ = ["ChosenList", "announce_list", "choose_list", "describe_place", "find_lists", "own_entries", "read_settings"]
+__all__ = ["ChosenList", "choose_list", "describe_place", "find_lists", "own_entries", "read_settings"]
 
 
 class ChosenList(NamedTuple):
@@ -36,17 +36,11 @@ class ChosenList(NamedTuple):
     clients: Sequence[str] = ()
     """the names of the clients that have it"""
 
-    def announce(self) -> None:
-        """Say on stderr which list it is and why."""
+    def announce(self) -> Self:
+        """Say on stderr which list it is and why, and return the same."""
         if self.origin:
             sys.stderr.write(f"{self.origin}.\n")
-
-
-def announce_list(program: Program, client: str = "") -> Any:  # noqa: ANN401 - each program has a class of its own
-    """Return the settings of the list that ``choose_list`` chooses, and say on stderr which list it is and why."""
-    chosen = choose_list(program, client)
-    chosen.announce()
-    return chosen.settings
+        return self
 
 
 def choose_list(program: Program, client: str = "") -> ChosenList:

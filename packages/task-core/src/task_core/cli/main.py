@@ -117,10 +117,12 @@ def _port(text: str) -> int:
 
 
 def _run_command(program: Program, options: argparse.Namespace) -> int:
-    from task_core.cli.chosen_list import announce_list  # noqa: PLC0415 - it imports pydantic
+    from task_core.cli.chosen_list import choose_list  # noqa: PLC0415 - it imports pydantic
     from task_core.cli.commands import run_store_command  # noqa: PLC0415 - serving does not need it
 
-    return run_store_command(program, announce_list(program, options.client), options.command, options.file)
+    return run_store_command(
+        program, choose_list(program, options.client).announce().settings, options.command, options.file
+    )
 
 
 def _prepare_process() -> None:

@@ -18,7 +18,7 @@ from platformdirs import user_state_path
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from task_core.cli.chosen_list import announce_list, describe_place, find_lists
+from task_core.cli.chosen_list import choose_list, describe_place, find_lists
 from task_core.cli.program import Program
 from task_core.cli.view.plain import carry_out, describe_error, tolerate_characters, write_json
 from task_core.durable import replace_file
@@ -84,7 +84,7 @@ def _print(program: Program, words: Sequence[str]) -> int:
         found = find_lists(program)
         settings = next((it for it in found if options.hook in it.clients), found[0]).settings
     else:
-        settings = announce_list(program, options.client)
+        settings = choose_list(program, options.client).announce().settings
     with closing(cast("Any", program.view)(settings)) as view:
         try:
             if options.hook:
@@ -171,7 +171,8 @@ def run_history_command(program: Program, words: Sequence[str]) -> int:
     command, *rest = words
     options = _history_parser(program.name, command).parse_args(rest)
     run = _show_changes if command == "history" else _undo
-    with program.serving(announce_list(program, options.client).located()) as server:
+    settings = choose_list(program, options.client).announce().settings
+    with program.serving(settings.located()) as server:
         return carry_out(f"{program.name} {command}", lambda: run(cast("Any", server.find_history)(), options))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, Final, TextIO, cast, get_args
 
-from task_core.cli.chosen_list import announce_list
+from task_core.cli.chosen_list import choose_list
 from task_core.cli.commands import run_store_command
 from task_core.cli.moving.plan import ForeignList, Plan, as_json, describe_plan, describe_problems, make_plan
 from task_core.cli.program import Program
@@ -44,7 +44,7 @@ def run_move_command(program: Program, words: Sequence[str]) -> int:
     parser = _parser(program.name, command, has_document=program.has_database)
     options = parser.parse_args(rest)
     name = f"{program.name} {command}"
-    settings = announce_list(program, options.client)
+    settings = choose_list(program, options.client).announce().settings
     if options.format in (None, "json"):
         if not program.has_database:
             parser.error(f"name the format: --{'from' if command == 'import' else 'to'} FORMAT")

@@ -248,10 +248,13 @@ def watch_in_place(
     The tasks that changed last are marked, and counted beside the time at which the change was seen.
     """
     from rich.console import Group, RenderableType  # noqa: PLC0415 - rich loads slowly, and a pipe does without it
-    from rich.live import Live  # noqa: PLC0415 - part of rich
-    from rich.text import Text  # noqa: PLC0415 - part of rich
+    from rich.live import Live  # noqa: PLC0415 - rich loads slowly
+    from rich.text import Text  # noqa: PLC0415 - rich loads slowly
 
-    from task_core.cli.view.terminal import TaskTable, new_console  # noqa: PLC0415 - imports rich
+    from task_core.cli.view.terminal import (  # noqa: PLC0415 - it imports rich, which loads slowly
+        TaskTable,
+        new_console,
+    )
 
     console = new_console(out)
     shown: RenderableType = ""

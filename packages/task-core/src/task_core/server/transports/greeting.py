@@ -27,7 +27,7 @@ from task_core.server.app_view import add_view
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NOTHING_HEARD", "Answer", "Greeting", "GreetingFile", "Heard", "answer_while_loading"]
+__all__ = ["NOTHING_HEARD", "Answer", "Greeting", "GreetingFile", "Heard", "answer_while_loading", "choose_tools"]
 
 ResultT = TypeVar("ResultT")
 _RequestId = str | int
@@ -157,39 +157,35 @@ class GreetingFile:
         self._choices = {name: given.get(name, "") for name in self._description.get("choices", {})}
         # A checksum, since a setting may hold a password.
         settings = repr([path, self._description.get("legacy"), sorted((name, given[name]) for name in names)])
-        home = os.path.expanduser("~")  # noqa: PTH111 - importing pathlib would take time
+        home = os.path.expanduser("~")
         folder = f"{os.environ.get('XDG_CACHE_HOME') or f'{home}/.cache'}/mcp-task-core/accepted"
         self._mark = f"{folder}/{zlib.crc32(settings.encode('utf-8', 'surrogatepass')):08x}"
 
     def greeting(self) -> Greeting | None:
-        """Return the greeting if the server has started with these settings before, and has the project it needs."""
-        choices: dict[str, dict[str, list[int]]] = self._description.get("choices", {})
-        is_known = all(chosen in choices[name] for name, chosen in self._choices.items())
+        """Return the greeting if the settings were accepted, and if the server has the project that it needs."""
+        is_known = all(value in self._description["choices"][name] for name, value in self._choices.items())
         if not (is_known and self._is_accepted() and self._has_project()):
             return None
-        places = [choices[name][chosen] for name, chosen in self._choices.items()]
-        listed = enumerate(self._description["tools"])
-        tools = [tool for place, tool in listed if all(place in chosen for chosen in places)]
-        return Greeting({**self._description, "tools": tools})
+        return Greeting({**self._description, "tools": choose_tools(self._description, self._choices)})
 
     def accept(self) -> None:
         """Remember that the settings are valid."""
         if self._description:
             with suppress(OSError):  # without a place to remember it the next start is slower, too
-                os.makedirs(os.path.dirname(self._mark), 0o700, exist_ok=True)  # noqa: PTH103, PTH120 - importing pathlib would take time
+                os.makedirs(os.path.dirname(self._mark), 0o700, exist_ok=True)
                 os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
     def reject(self) -> None:
         """Forget that the settings were valid once."""
         with suppress(OSError):
-            os.unlink(self._mark)  # noqa: PTH108 - importing pathlib would take time
+            os.unlink(self._mark)
 
     def _has_project(self) -> bool:
         project = self._description.get("project")
         if not project:
             return True
         if folder := self._given.get(project["setting"]):
-            return os.path.isfile(f"{folder}/{project['file']}")  # noqa: PTH113 - never raises
+            return os.path.isfile(f"{folder}/{project['file']}")
         return find_in_project(project["file"], borders=project["borders"]) is not None
 
     def _is_accepted(self) -> bool:
@@ -199,13 +195,19 @@ class GreetingFile:
         return False
 
 
+def choose_tools(description: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the tools of a server whose settings choose these values, each of which is known."""
+    places = [description["choices"][name][value] for name, value in choices.items()]
+    return [tool for place, tool in enumerate(description["tools"]) if all(place in its for its in places)]
+
+
 def _read_description(path: str) -> dict[str, Any]:
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would take time
+        with open(path, encoding="utf-8") as file:
             description = json.load(file)
         # ``importlib.metadata`` takes far longer; nothing here raises if a folder is missing.
-        folder = next((it for it in sys.path if os.path.isfile(f"{it}/mcp/__init__.py")), "")  # noqa: PTH113 - no pathlib
-        is_installed = os.path.isdir(f"{folder}/mcp-{description['mcp']}.dist-info")  # noqa: PTH112 - no pathlib
+        folder = next((it for it in sys.path if os.path.isfile(f"{it}/mcp/__init__.py")), "")
+        is_installed = os.path.isdir(f"{folder}/mcp-{description['mcp']}.dist-info")
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return description if is_installed else {}
