@@ -81,7 +81,7 @@ class Client(NamedTuple):
 
     def is_installed(self, folders: UserFolders) -> bool:
         """Return whether the user seems to have the client."""
-        has_program = self.program and shutil.which(self.program, path=folders.environment.get("PATH"))
+        has_program = self.program and shutil.which(self.program, path=folders.environment.get("PATH", ""))
         return bool(has_program) or _is_used(folders.find(self.folder) / self.mark)
 
     def file(self, scope: Scope, folders: UserFolders) -> Path | None:
