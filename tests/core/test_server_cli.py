@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event, Thread
@@ -20,9 +21,11 @@ from task_core.cli.settings import describe_settings
 from task_core.doctor import Check, right
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec
+from task_core.warning_list import WarningList
 from tests.core.command_line import Ended, NotesSettings, command_line
 from tests.core.notes import NOTES, add, open_store
 from tests.packaging.projects import ROOT
+from tests.processes import spawn
 from tests.wire.line_client import PATIENCE, TOY
 
 
@@ -195,13 +198,25 @@ def test_a_command_that_did_nothing_says_why_and_ends_with_exit_code_1(
 @pytest.mark.process
 @pytest.mark.requirement("CLI-5")
 def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() -> None:
-    with subprocess.Popen(
-        TOY, env={**os.environ, "TOY_GREETING": "slow"}, stderr=subprocess.PIPE, text=True
-    ) as starting:
+    with spawn(TOY, env={**os.environ, "TOY_GREETING": "slow"}, stderr=subprocess.PIPE, text=True) as starting:
         assert starting.stderr
         assert starting.stderr.readline() == "building\n"
         starting.send_signal(signal.SIGINT)
         assert (starting.stderr.read(), starting.wait(PATIENCE)) == ("", 0)
+
+
+@pytest.mark.requirement("CLI-5")
+@pytest.mark.usefixtures("notes")
+def test_a_signal_that_is_dropped_while_a_server_starts_ends_it_once_it_serves(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def drop_signal(_: NotesSettings) -> TaskServer:
+        with suppress(KeyboardInterrupt):  # as Python does in a callback, such as those of imports
+            signal.raise_signal(signal.SIGTERM)
+        return TaskServer("notes", title="Notes", version="1", instructions="", warnings=WarningList())
+
+    run(PROGRAM._replace(build=drop_signal), ["--transport", "http", "--port", "0"])
+    assert capfd.readouterr().err.startswith("Serving at ")
 
 
 @pytest.mark.requirement("P3")

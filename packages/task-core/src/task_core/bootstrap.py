@@ -12,6 +12,7 @@ __all__ = [
     "LOG_LEVELS",
     "REPOSITORIES",
     "BadSettings",
+    "Interrupt",
     "advise_installing",
     "find_in_project",
     "find_parent",
@@ -28,6 +29,22 @@ REPOSITORIES: Final = (".git", ".hg", ".svn")
 
 class BadSettings(ValueError):
     """A setting is missing or bad; the message names each such variable, its value, and what was expected."""
+
+
+class Interrupt:
+    """Handles signals by ``KeyboardInterrupt``, and remembers that one came.
+
+    Python drops what is raised in some callbacks, as imports have, and a client may end a server while it starts.
+    """
+
+    def __init__(self) -> None:
+        self.has_come = False
+        """true once there was a signal"""
+
+    def __call__(self, *_: object) -> None:
+        """Interrupt the main thread."""
+        self.has_come = True
+        raise KeyboardInterrupt
 
 
 def find_in_project(name: str, start: str = "", borders: Sequence[str] = REPOSITORIES) -> str | None:

@@ -16,7 +16,15 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from task_core.bootstrap import LOG_LEVELS, BadSettings, advise_installing, find_parent, find_plugin, log_to_stderr
+from task_core.bootstrap import (
+    LOG_LEVELS,
+    BadSettings,
+    Interrupt,
+    advise_installing,
+    find_parent,
+    find_plugin,
+    log_to_stderr,
+)
 from task_core.cli.program import COMMANDS, WRITE_COMMANDS, Program, run_with_options
 from task_core.server.transports.greeting import NOTHING_HEARD, GreetingFile, answer_while_loading
 
@@ -137,9 +145,10 @@ def _prepare_process() -> None:
 
 
 def _take_signals_as_interrupts() -> None:
-    # Until the transport takes over, they end the process as SIGINT does; Windows lacks one of them.
-    for name in {"SIGTERM", "SIGHUP"}.intersection(dir(signal)):
-        signal.signal(getattr(signal, name), signal.default_int_handler)
+    # Until the transport takes over, each ends the process alike; Windows lacks one of them.
+    interrupt = Interrupt()
+    for name in {"SIGTERM", "SIGINT", "SIGHUP"}.intersection(dir(signal)):
+        signal.signal(getattr(signal, name), interrupt)
 
 
 def _serve(program: Program, options: argparse.Namespace) -> None:

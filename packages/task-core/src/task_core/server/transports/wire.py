@@ -21,6 +21,7 @@ import mcp_types
 from pydantic import JsonValue, ValidationError
 
 from task_core import strict_json
+from task_core.bootstrap import Interrupt
 from task_core.errors import ECHO_LIMIT, DuplicateKey, InvalidArguments, TaskError
 from task_core.text import shorten
 
@@ -165,11 +166,13 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 async def stop_signal() -> None:
-    """Return once the process has received SIGTERM, SIGINT or SIGHUP; on Windows, never."""
+    """Return once the process has received SIGTERM, SIGINT or SIGHUP, even before; on Windows, never."""
     if sys.platform == "win32":  # pragma: no cover - SIGINT ends the event loop there, the others do not exist
         await anyio.sleep_forever()
+    earlier = signal.getsignal(signal.SIGTERM)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-        await anext(aiter(signals))
+        if not (isinstance(earlier, Interrupt) and earlier.has_come):
+            await anext(aiter(signals))
 
 
 @dataclass(frozen=True, slots=True)
