@@ -203,6 +203,7 @@ async def test_a_watch_in_a_pipe_has_a_line_for_each_new_task(
         process = place.start("watch", stream)
     added: list[str] = []
     while not out.read_bytes():  # what is there at the first look is not written
+        assert process.poll() is None
         added.append(await place.add())
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0

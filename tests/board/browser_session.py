@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
-from playwright.async_api import Locator, Page, Position, Route, expect
+from playwright.async_api import Dialog, Locator, Page, Position, Route, expect
 from pydantic import JsonValue
 from typing_extensions import override
 
@@ -40,7 +40,8 @@ class BoardTab:
         self.page = page
         self.base = base
         self.faults: list[str] = []
-        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
+        self.accepts_dialogs = False
+        page.on("dialog", self._close)
         page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         page.on("console", lambda message: self._note(message.type, message.text))
         page.on("request", lambda request: self._check(request.url))
@@ -97,7 +98,7 @@ class BoardTab:
         late = Late(asyncio.Event(), asyncio.Event())
 
         async def hold(route: Route) -> None:
-            response = await route.fetch()
+            response = await route.fetch(max_retries=2)  # the board may just have closed the connection, which was idle
             late.is_there.set()
             await late.may_come.wait()
             await route.fulfill(response=response)
@@ -115,6 +116,10 @@ class BoardTab:
     async def violations(self) -> list[str]:
         """Return what axe-core finds wrong with the page as it is."""
         return await find_violations(self.page)
+
+    async def _close(self, dialog: Dialog) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        await (dialog.accept() if self.accepts_dialogs else dialog.dismiss())  # an open one would keep the test waiting
 
     def _note(self, kind: str, text: str) -> None:
         # A connection that ends is what some tests are about; the page itself says it.

@@ -299,11 +299,10 @@ async def test_a_form_that_is_filled_in_is_not_closed_without_a_question(tmp_pat
         tab = await session.tab()
         await tab.page.locator("#new").click()
         await tab.sheet.locator("#f-title").fill("Buy milk")
-        tab.page.once("dialog", lambda dialog: dialog.dismiss())
         await press(tab, "Escape")
         await expect(tab.sheet.locator("#f-title")).to_have_value("Buy milk")
         await tab.sheet.locator("#f-title").fill("Buy bread")
-        tab.page.once("dialog", lambda dialog: dialog.accept())
+        tab.accepts_dialogs = True
         await press(tab, "Escape")
         await expect(tab.sheet).not_to_be_visible()
         assert tab.faults == ["dialog: Close the form and lose what you entered?"] * 2

@@ -57,7 +57,8 @@ async def try_folder(folder: Path) -> list[Outcome]:
     outcomes = []
     for case in _find_cases(folder):
         outcomes.append(outcome := Outcome(str(case.path.relative_to(folder))))
-        with tempfile.TemporaryDirectory(prefix="corpus-") as scratch:
+        # A pass over HEARTBEAT.md that was under way at the end may still write.
+        with tempfile.TemporaryDirectory(prefix="corpus-", ignore_cleanup_errors=True) as scratch:
             root = Path(scratch, case.path.name)  # refusals name the folder
             root.mkdir()
             if not case.is_project:

@@ -220,8 +220,10 @@ class Proxy:
             self.exchanges += 1
             link.is_refusing = False
         if not link.is_refusing:
+            fate = self._decide(link, Moment.AFTER, message, link.text)
+            link.is_cut = isinstance(fate, Cut)  # before the server can answer: the client would go on
             self._forward(link.server, message.data)
-            if isinstance(fate := self._decide(link, Moment.AFTER, message, link.text), Cut):
+            if isinstance(fate, Cut):
                 self._cut(link, fate)
 
     def _is_stopped(self, link: _Link, message: _Message) -> bool:

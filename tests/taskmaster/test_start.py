@@ -11,6 +11,7 @@ import pytest
 
 from taskmaster_mcp.__main__ import main
 from tests.core.command_line import command_line
+from tests.processes import spawn
 from tests.taskmaster.conftest import ServedProject
 
 
@@ -60,7 +61,7 @@ def test_the_commands_work_on_the_project(
 def test_it_starts_on_a_terminal_even_where_there_is_no_project(tmp_path: Path) -> None:
     environment = {**os.environ, "TASK_MASTER_PROJECT_ROOT": str(tmp_path / "nowhere")}
     master, terminal = os.openpty()
-    with subprocess.Popen(
+    with spawn(
         [sys.executable, "-m", "taskmaster_mcp"], stdin=terminal, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stderr is not None

@@ -169,7 +169,7 @@ def test_a_signal_ends_the_server_in_time_and_calls_that_wait_are_answered(numbe
     with serving(TOY) as served, ThreadPoolExecutor() as pool:
         waiting = pool.submit(served.call, "wait", seconds=600)
         while served.call("waiting", text="")["structuredContent"] == {"text": "0"}:
-            pass
+            assert not waiting.done()
         served.process.send_signal(number)
         assert served.process.wait(PATIENCE) == 0
         assert waiting.result()["structuredContent"] == {"text": "closed"}
