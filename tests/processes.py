@@ -15,9 +15,9 @@ _PATIENCE: Final = 120.0
 
 @contextmanager
 def spawn(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:  # noqa: ANN401 - those of Popen
-    """Yield a process that must end by itself after the block; it is killed if it does not, and if the block raises.
+    """Yield a process that must end by itself after the block; it is killed if it does not, or if the block raises.
 
-    Without that, a test that fails would wait for it as long as it runs.
+    Otherwise a failing test would wait for it indefinitely.
     """
     with subprocess.Popen(command, **options) as process:
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Dialog, Locator, expect
 
 from tests.core.app_host import Host, open_view
 from tests.servers import PROGRAMS, ProgramRecord, ServerRecord, record_of
@@ -129,7 +129,12 @@ async def test_a_deep_tree_stays_within_the_view(tmp_path: Path) -> None:
 async def test_hostile_text_is_shown_and_does_nothing(record: ServerRecord, tmp_path: Path) -> None:
     async with open_view(record.built(tmp_path), record.list) as host:
         opened = list[str]()
-        host.page.on("dialog", lambda dialog: opened.append(dialog.message))
+
+        async def close(dialog: Dialog) -> None:
+            opened.append(dialog.message)
+            await dialog.dismiss()
+
+        host.page.on("dialog", close)
         for text in HOSTILE:
             more = {"tags": [text[:50]]} if record is V1 else {"tasks": [{"name": text, "description": text}]}
             await host.call(record.create, {record.text: text, "description": text, **more})

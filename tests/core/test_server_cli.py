@@ -208,13 +208,14 @@ def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() ->
 @pytest.mark.requirement("CLI-5")
 @pytest.mark.usefixtures("notes")
 def test_a_signal_that_is_dropped_while_a_server_starts_ends_it_once_it_serves(
-    capfd: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def drop_signal(_: NotesSettings) -> TaskServer:
         with suppress(KeyboardInterrupt):  # as Python does in a callback, such as those of imports
             signal.raise_signal(signal.SIGTERM)
         return TaskServer("notes", title="Notes", version="1", instructions="", warnings=WarningList())
 
+    monkeypatch.setattr(os, "_exit", lambda _: None)  # other tests may have left threads behind
     run(PROGRAM._replace(build=drop_signal), ["--transport", "http", "--port", "0"])
     assert capfd.readouterr().err.startswith("Serving at ")
 

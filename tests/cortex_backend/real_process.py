@@ -81,7 +81,6 @@ class ServedBackend:
         for connection in self._connections:
             connection.close()
         self.terminate()
-        self._process.wait()
 
 
 @contextmanager

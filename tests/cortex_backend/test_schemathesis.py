@@ -51,11 +51,8 @@ def served(url: str, *options: str) -> Iterator[str]:
     command = [sys.executable, "-m", "tests.cortex_backend.served", url, *options]
     with spawn(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
-            process.wait()
+        yield process.stdout.readline().strip()
+        process.terminate()
 
 
 def login_of(role: str) -> dict[str, object]:

@@ -37,7 +37,7 @@ class Moment(Enum):
     BEFORE = auto()
     """the client has sent it, and the server has not got it"""
     AFTER = auto()
-    """the server has got it"""
+    """the server gets it in any case"""
     ANSWER = auto()
     """the server has sent it, and the client has not got it"""
 
@@ -221,7 +221,8 @@ class Proxy:
             link.is_refusing = False
         if not link.is_refusing:
             fate = self._decide(link, Moment.AFTER, message, link.text)
-            link.is_cut = isinstance(fate, Cut)  # before the server can answer: the client would go on
+            if isinstance(fate, Cut):
+                link.is_cut = True  # before the server can answer: the client would go on
             self._forward(link.server, message.data)
             if isinstance(fate, Cut):
                 self._cut(link, fate)

@@ -141,10 +141,8 @@ def start_issuer() -> Iterator[Issuer]:
     """Yield an issuer of tokens."""
     command = [sys.executable, "-m", "examples.hosted.issuer", "--port", "0"]
     with spawn(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield Issuer(process, process.stdout.readline().split()[-1] if process.stdout else "")
-        finally:
-            process.terminate()
+        yield Issuer(process, process.stdout.readline().split()[-1] if process.stdout else "")
+        process.terminate()
 
 
 @dataclass(frozen=True)

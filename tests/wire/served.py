@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
+from tests.processes import spawn
 from tests.wire.line_client import ENVELOPE, PATIENCE, Message
 
 __all__ = ["PUBLIC_URL", "Reply", "Served", "Spell", "legacy", "modern", "name_headers", "serving"]
@@ -101,7 +102,7 @@ class Served:
 @contextmanager
 def serving(command: Sequence[str], environment: Mapping[str, str] | None = None, port: int = 0) -> Iterator[Served]:
     """Start ``command`` on ``port``, a free one unless it is given, and stop it in the end."""
-    with subprocess.Popen(
+    with spawn(
         [*command, "--transport", "http", "--port", str(port)],
         stderr=subprocess.PIPE,
         text=True,
@@ -109,9 +110,5 @@ def serving(command: Sequence[str], environment: Mapping[str, str] | None = None
     ) as process:
         assert process.stderr
         first = process.stderr.readline()
-        try:
-            yield Served(process, first.removeprefix("Serving at ").strip())
-            process.terminate()
-            process.wait(PATIENCE)
-        finally:
-            process.kill()
+        yield Served(process, first.removeprefix("Serving at ").strip())
+        process.terminate()

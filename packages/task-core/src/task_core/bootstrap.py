@@ -32,14 +32,14 @@ class BadSettings(ValueError):
 
 
 class Interrupt:
-    """Handles signals by ``KeyboardInterrupt``, and remembers that one came.
+    """Signal handler that raises ``KeyboardInterrupt`` and remembers it.
 
-    Python drops what is raised in some callbacks, as imports have, and a client may end a server while it starts.
+    Python drops exceptions raised in some callbacks, such as those of the import system, so a server could miss a
+    signal that arrives while it starts.
     """
 
-    def __init__(self) -> None:
-        self.has_come = False
-        """true once there was a signal"""
+    has_come = False
+    """True once a signal has arrived."""
 
     def __call__(self, *_: object) -> None:
         """Interrupt the main thread."""
