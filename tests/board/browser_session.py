@@ -98,7 +98,7 @@ class BoardTab:
         late = Late(asyncio.Event(), asyncio.Event())
 
         async def hold(route: Route) -> None:
-            response = await route.fetch(max_retries=2)  # the board may have just closed the idle connection
+            response = await route.fetch()
             late.is_there.set()
             await late.may_come.wait()
             await route.fulfill(response=response)

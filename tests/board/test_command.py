@@ -25,7 +25,7 @@ from task_board.web.app import BoardApp
 from task_core.bootstrap import BadSettings
 from tests.board.board_client import Agent, address, make_place, open_board, packages, show_stores
 from tests.packaging.projects import PROJECTS
-from tests.processes import spawn
+from tests.processes import ending
 from tests.servers import PROGRAMS, SERVERS, ServerRecord, record_of
 
 
@@ -269,7 +269,7 @@ def test_the_process_serves_this_machine_only_and_ends_with_a_signal(tmp_path: P
     task_id = agent.create("Buy milk")
     agent.close()
     words = [sys.executable, "-m", "task_board", "--no-browser", f"tasks-v1={tmp_path / 'tasks.json'}"]
-    with spawn(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with ending(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) as process:
         assert process.stdout
         link = process.stdout.readline().split()[-1]
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())

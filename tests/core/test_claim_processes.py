@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.claim_team import Team
-from tests.processes import spawn
+from tests.processes import ending
 
 pytestmark = [
     pytest.mark.requirement("AG-13"),
@@ -29,7 +29,7 @@ def running_client(tmp_path: Path, *command: str) -> Iterator[subprocess.Popen[s
     client.symlink_to(os.path.realpath(sys.executable))
     environment = {**os.environ, "TASK_STORE": f"json:{tmp_path / 'tasks'}"}
     words, pipe = [str(client), "-c", CLIENT, sys.executable, "-m", "tasks_v1_mcp", *command], subprocess.PIPE
-    with spawn(words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as running:
+    with ending(subprocess.Popen(words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)) as running:
         assert running.stdout
         assert running.stdout.readline() == "0\n"
         yield running

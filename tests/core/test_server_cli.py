@@ -25,7 +25,7 @@ from task_core.warning_list import WarningList
 from tests.core.command_line import Ended, NotesSettings, command_line
 from tests.core.notes import NOTES, add, open_store
 from tests.packaging.projects import ROOT
-from tests.processes import spawn
+from tests.processes import ending
 from tests.wire.line_client import PATIENCE, TOY
 
 
@@ -198,7 +198,9 @@ def test_a_command_that_did_nothing_says_why_and_ends_with_exit_code_1(
 @pytest.mark.process
 @pytest.mark.requirement("CLI-5")
 def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() -> None:
-    with spawn(TOY, env={**os.environ, "TOY_GREETING": "slow"}, stderr=subprocess.PIPE, text=True) as starting:
+    with ending(
+        subprocess.Popen(TOY, env={**os.environ, "TOY_GREETING": "slow"}, stderr=subprocess.PIPE, text=True)
+    ) as starting:
         assert starting.stderr
         assert starting.stderr.readline() == "building\n"
         starting.send_signal(signal.SIGINT)

@@ -373,4 +373,5 @@ def test_the_output_may_be_any_stream(notes: Notes) -> None:
 
 def test_a_signal_ends_a_command_as_an_interrupt_does(notes: Notes) -> None:
     notes("list")
-    assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)

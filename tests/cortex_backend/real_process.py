@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from tests.core.notes import DEADLINE
 from tests.cortex_backend.backend_fixture import PASSWORD, SECRET
-from tests.processes import spawn
+from tests.processes import ending
 
 __all__ = ["Connection", "ServedBackend", "served_backend"]
 
@@ -88,7 +88,9 @@ def served_backend(url: str) -> Iterator[ServedBackend]:
     """Yield a backend over this database, in a process of its own."""
     settings = {"CORTEX_DATABASE_URL": url, "CORTEX_SECRET_KEYS": SECRET}
     command = [sys.executable, "-m", "cortex_backend", "serve", "--port", "0"]
-    with spawn(command, stdout=subprocess.PIPE, encoding="utf-8", env={**os.environ, **settings}) as process:
+    with ending(
+        subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", env={**os.environ, **settings})
+    ) as process:
         assert process.stdout is not None
         line = process.stdout.readline().strip()
         assert line.startswith(_STARTED), line

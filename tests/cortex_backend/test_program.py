@@ -30,7 +30,7 @@ from cortex_backend.settings import SettingsError, describe_settings
 from tests.core.notes import DEADLINE, in_background, wait_until
 from tests.cortex_backend.application import CHEAP
 from tests.cortex_backend.backend_fixture import PASSWORD
-from tests.processes import spawn
+from tests.processes import ending
 
 pytestmark = pytest.mark.requirement("CX-36")
 
@@ -402,7 +402,7 @@ def test_an_address_that_cannot_be_served_is_refused(
 @pytest.mark.requirement("CX-96", "CX-102")
 def test_a_backend_ends_with_sigterm_and_refuses_what_is_too_long() -> None:
     command = [sys.executable, "-m", "cortex_backend", "serve", "--port", "0"]
-    with spawn(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")) as process:
         assert process.stdout is not None
         url = process.stdout.readline().rsplit(maxsplit=1)[-1]
         assert ask(url, "/healthz?" + "x" * 15_000)[0] == 200

@@ -19,7 +19,7 @@ from typing import Final
 import pytest
 
 from tests.cortex_backend.backend_fixture import PASSWORD, PreparedData
-from tests.processes import spawn
+from tests.processes import ending
 
 pytestmark = [
     pytest.mark.requirement("CX-120"),
@@ -49,7 +49,7 @@ SOMETHING_FOUND: Final = 1
 @contextmanager
 def served(url: str, *options: str) -> Iterator[str]:
     command = [sys.executable, "-m", "tests.cortex_backend.served", url, *options]
-    with spawn(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")) as process:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
         process.terminate()

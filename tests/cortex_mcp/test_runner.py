@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from contextlib import aclosing
 from pathlib import Path
@@ -13,7 +14,7 @@ from cortex_mcp.errors import RunnerClosed
 from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner
 from tests.core.listening import let_others_run, until
 from tests.cortex_mcp.ctx_fixture import is_running
-from tests.processes import spawn
+from tests.processes import ending
 
 PATH = {"PATH": "/bin:/usr/bin"}
 
@@ -103,7 +104,7 @@ asyncio.run(Runner().run(ProgramRun(program, Path(sys.argv[1]), {"PATH": "/bin:/
 @pytest.mark.requirement("CX-89")
 def test_no_process_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    with spawn([sys.executable, "-c", SERVER, str(tmp_path)]) as server:
+    with ending(subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)])) as server:
         asyncio.run(until(lambda: pids.exists() and pids.read_text().endswith("\n")))
         server.kill()
     asyncio.run(until(lambda: is_quiet(tmp_path)))

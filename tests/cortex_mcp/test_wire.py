@@ -17,7 +17,7 @@ import pytest
 import cortex_mcp.server
 from tests.core.notes import wait_until
 from tests.cortex_mcp.ctx_fixture import CtxFixture
-from tests.processes import spawn
+from tests.processes import ending
 from tests.wire.kills import tracing_problem
 from tests.wire.line_client import PATIENCE, Era, LineClient
 from tests.wire.served import legacy, modern, serving
@@ -71,7 +71,7 @@ def test_it_takes_the_options_of_every_server(ctx: CtxFixture) -> None:
 def test_it_starts_on_a_terminal_and_names_no_place_for_tasks(ctx: CtxFixture) -> None:
     ours, theirs = os.openpty()
     settings = {**os.environ, **environment(ctx)}
-    with spawn(MODULE, stdin=theirs, stderr=subprocess.PIPE, text=True, env=settings) as process:
+    with ending(subprocess.Popen(MODULE, stdin=theirs, stderr=subprocess.PIPE, text=True, env=settings)) as process:
         assert process.stderr
         line = process.stderr.readline()
         process.terminate()

@@ -26,7 +26,7 @@ from task_hosted.service.settings import HostedSettings
 from task_hosted.service.tokens import IssuerKeys, make_tenant
 from task_hosted.serving import HostedServer, load_hosted
 from tests.core.listening import until
-from tests.processes import spawn
+from tests.processes import ending
 from tests.servers import ServerRecord
 from tests.tool_client import Era
 from tests.wire.line_client import ENVELOPE
@@ -140,7 +140,7 @@ class Issuer(Served):
 def start_issuer() -> Iterator[Issuer]:
     """Yield an issuer of tokens."""
     command = [sys.executable, "-m", "examples.hosted.issuer", "--port", "0"]
-    with spawn(command, stdout=subprocess.PIPE, text=True) as process:
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
         yield Issuer(process, process.stdout.readline().split()[-1] if process.stdout else "")
         process.terminate()
 

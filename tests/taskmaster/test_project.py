@@ -18,7 +18,7 @@ from task_core.doctor import Level
 from taskmaster_mcp import doctor
 from taskmaster_mcp.project.lock import locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings
-from tests.processes import spawn
+from tests.processes import ending
 from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
 
 
@@ -326,7 +326,7 @@ def test_doctor_looks_past_processes_that_have_just_ended(
 def test_doctor_sees_that_task_master_runs(project: ServedProject, tmp_path: Path) -> None:
     script = tmp_path / "task-master"
     script.write_text("import sys; sys.stdin.read()")
-    with spawn([sys.executable, str(script)], stdin=subprocess.PIPE) as process:
+    with ending(subprocess.Popen([sys.executable, str(script)], stdin=subprocess.PIPE)) as process:
         settings = TaskmasterSettings(task_master_project_root=str(project.root))
         [check] = [it for it in doctor.checks(settings) if it.subject == "programs"]
         end = time.monotonic() + 60

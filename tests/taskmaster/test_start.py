@@ -11,7 +11,7 @@ import pytest
 
 from taskmaster_mcp.__main__ import main
 from tests.core.command_line import command_line
-from tests.processes import spawn
+from tests.processes import ending
 from tests.taskmaster.conftest import ServedProject
 
 
@@ -61,8 +61,10 @@ def test_the_commands_work_on_the_project(
 def test_it_starts_on_a_terminal_even_where_there_is_no_project(tmp_path: Path) -> None:
     environment = {**os.environ, "TASK_MASTER_PROJECT_ROOT": str(tmp_path / "nowhere")}
     master, terminal = os.openpty()
-    with spawn(
-        [sys.executable, "-m", "taskmaster_mcp"], stdin=terminal, stderr=subprocess.PIPE, text=True, env=environment
+    with ending(
+        subprocess.Popen(
+            [sys.executable, "-m", "taskmaster_mcp"], stdin=terminal, stderr=subprocess.PIPE, text=True, env=environment
+        )
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("taskmaster-mcp is waiting for an MCP client to write to stdin.")

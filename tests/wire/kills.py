@@ -18,7 +18,7 @@ from typing import Final
 from tests.acts import Act, files_in, lay_out
 from tests.core.faults import EFFECTS, Kill, watched
 from tests.fault_checks import Ends
-from tests.processes import spawn
+from tests.processes import ending
 
 __all__ = [
     "Begin",
@@ -108,7 +108,7 @@ def tracing_problem() -> str | None:
 def attached(process: int, *options: str, output: str | Path = os.devnull) -> Iterator[None]:
     """Let strace watch a process for as long as the block runs, and do to it what ``options`` say."""
     command = ("strace", "-o", str(output), "-p", str(process), *options)
-    with spawn(command, stderr=subprocess.PIPE) as strace:
+    with ending(subprocess.Popen(command, stderr=subprocess.PIPE)) as strace:
         try:
             assert strace.stderr
             assert b"attached" in strace.stderr.readline()

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from tests.processes import spawn
+from tests.processes import ending
 from tests.wire.line_client import ENVELOPE, PATIENCE, Message
 
 __all__ = ["PUBLIC_URL", "Reply", "Served", "Spell", "legacy", "modern", "name_headers", "serving"]
@@ -102,11 +102,13 @@ class Served:
 @contextmanager
 def serving(command: Sequence[str], environment: Mapping[str, str] | None = None, port: int = 0) -> Iterator[Served]:
     """Start ``command`` on ``port``, a free one unless it is given, and stop it in the end."""
-    with spawn(
-        [*command, "--transport", "http", "--port", str(port)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | (environment or {}),
+    with ending(
+        subprocess.Popen(
+            [*command, "--transport", "http", "--port", str(port)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | (environment or {}),
+        )
     ) as process:
         assert process.stderr
         first = process.stderr.readline()

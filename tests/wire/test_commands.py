@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 from pydantic import JsonValue
 
-from tests.processes import spawn
+from tests.processes import ending
 from tests.wire.line_client import PATIENCE, LineClient
 from tests.wire.storm_ledger import Kept
 from tests.wire.storm_servers import ENGINES, SERVERS, Kind
@@ -161,7 +161,7 @@ def imported_at_a_terminal(kind: Kind, folder: Path, document: Path) -> bytes:
     """Return what an import writes to a terminal."""
     ours, theirs = os.openpty()
     command = (*kind.record.module_command, "import", str(document))
-    with spawn(command, env={**os.environ, **kind.environment(folder)}, stderr=theirs) as process:
+    with ending(subprocess.Popen(command, env={**os.environ, **kind.environment(folder)}, stderr=theirs)) as process:
         os.close(theirs)
         written = b""
         try:

@@ -22,7 +22,7 @@ import pytest
 from task_core.server.transports.greeting import Greeting, GreetingFile, choose_tools
 from tests.core.notes import wait_until
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.processes import spawn
+from tests.processes import ending
 from tests.servers import PROGRAMS, program_of, record_of
 from tests.wire.greetings import METHODS, PACKAGES, description_of, files_in
 from tests.wire.line_client import INITIALIZE, PATIENCE, TOY, Era, LineClient
@@ -260,7 +260,7 @@ def test_a_client_that_resets_the_connection_while_it_is_greeted_ends_the_server
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode()
     ours.sendall(hello)
     command, end = [sys.executable, "-m", "tasks_v1_mcp"], theirs.fileno()
-    with spawn(command, stdin=end, stdout=end, env={**os.environ, **files_in(tmp_path)}) as server:
+    with ending(subprocess.Popen(command, stdin=end, stdout=end, env={**os.environ, **files_in(tmp_path)})) as server:
         theirs.close()
         ours.sendall(b"\n")
         assert ours.recv(1)  # what is not read when it closes resets the connection

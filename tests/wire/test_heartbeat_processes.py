@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import spawn
+from tests.processes import ending
 from tests.wire.line_client import PATIENCE, LineClient
 from tests.wire.storm_servers import ROUTINE, SERVERS, entry_ids
 
@@ -47,7 +47,7 @@ def create_all(client: LineClient, number: int) -> None:
 def held_by_another_process(lock: Path) -> Iterator[None]:
     """Hold the lock in a process of its own for as long as the block runs."""
     command = [sys.executable, "-c", HOLD, str(lock)]
-    with spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with ending(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"held\n"
         yield

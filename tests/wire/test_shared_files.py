@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from tests.core.notes import wait_until
 from tests.core.test_store_damage import FOREIGN
-from tests.processes import spawn
+from tests.processes import ending
 from tests.wire.line_client import LineClient, Message
 from tests.wire.storm_servers import ROUTINE, SERVERS, Kind, entry_ids
 from tests.wire.test_disks import mount
@@ -138,7 +138,7 @@ def written_slowly(path: Path, data: bytes) -> Iterator[None]:
     source = path.with_name("source")
     source.write_bytes(data)
     command = ("sh", "-c", SLOWLY, str(source), str(path))
-    with spawn(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as shell:
+    with ending(subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)) as shell:
         assert shell.stderr
         assert shell.stderr.readline() == b"opened\n"
         with kept_young(path):

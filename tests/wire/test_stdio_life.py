@@ -17,7 +17,7 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client import Client
 
-from tests.processes import spawn
+from tests.processes import ending
 from tests.wire.line_client import INITIALIZE, PATIENCE, TOY, Era, LineClient, Message
 
 BOTH_ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
@@ -273,7 +273,7 @@ def test_a_server_without_the_standard_streams_ends_well() -> None:
 @pytest.mark.requirement("TOOL-6", "P3")
 def test_one_socket_may_carry_both_directions_until_the_client_closes_it() -> None:
     ours, theirs = socket.socketpair()
-    with ours, theirs, spawn(TOY, stdin=theirs.fileno(), stdout=theirs.fileno()) as process:
+    with ours, theirs, ending(subprocess.Popen(TOY, stdin=theirs.fileno(), stdout=theirs.fileno())) as process:
         theirs.close()
         ours.settimeout(PATIENCE)
         ours.sendall(lines_of(3))
@@ -286,7 +286,7 @@ def test_one_socket_may_carry_both_directions_until_the_client_closes_it() -> No
 @pytest.mark.requirement("TOOL-6")
 def test_a_person_at_a_terminal_is_answered() -> None:
     ours, theirs = os.openpty()
-    with spawn(TOY, stdin=theirs, stdout=subprocess.PIPE) as process:
+    with ending(subprocess.Popen(TOY, stdin=theirs, stdout=subprocess.PIPE)) as process:
         os.close(theirs)
         os.write(ours, lines_of(2))
         assert process.stdout
@@ -299,7 +299,9 @@ def test_a_person_at_a_terminal_is_answered() -> None:
 def test_a_server_that_is_started_by_hand_says_what_it_waits_for() -> None:
     ours, theirs = os.openpty()
     command, environment = [sys.executable, "-m", "tasks_v1_mcp"], {**os.environ, "TASK_STORE": "memory:"}
-    with spawn(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment) as process:
+    with ending(
+        subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment)
+    ) as process:
         os.close(theirs)
         assert process.stderr
         line = process.stderr.readline().decode()

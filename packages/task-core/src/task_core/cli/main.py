@@ -29,8 +29,7 @@ from task_core.cli.program import COMMANDS, WRITE_COMMANDS, Program, run_with_op
 from task_core.server.transports.greeting import NOTHING_HEARD, GreetingFile, answer_while_loading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import FrameType
+    from collections.abc import Sequence
 
     from task_core.server.app import TaskServer
 
@@ -76,6 +75,7 @@ def run(program: Program, argv: Sequence[str] | None = None) -> None:
                 parser.exit(run_with_options(program, options.command, words))
             if options.command != "serve":
                 parser.exit(_run_command(program, options))
+            _take_signals_as_interrupts()
             _serve(program, options)
     except BadSettings as error:
         parser.exit(2, f"{program.name}: {error}\n")
@@ -144,16 +144,14 @@ def _prepare_process() -> None:
     sys.stdout, sys.stderr = (it or open(os.devnull, "w") for it in (sys.stdout, sys.stderr))  # noqa: SIM115, PTH123
 
 
-def _take_signals_as_interrupts(handler: Callable[[int, FrameType | None], None] = signal.default_int_handler) -> None:
-    # Until the transport takes over, they end the process as SIGINT does; Windows has no SIGHUP.
+def _take_signals_as_interrupts() -> None:
+    # Until the transport takes over, they end the process as SIGINT does; Windows lacks one of them.
+    interrupt = Interrupt()
     for name in {"SIGTERM", "SIGHUP"}.intersection(dir(signal)):
-        signal.signal(getattr(signal, name), handler)
+        signal.signal(getattr(signal, name), interrupt)
 
 
 def _serve(program: Program, options: argparse.Namespace) -> None:
-    _take_signals_as_interrupts(interrupt := Interrupt())
-    if sys.platform != "win32":  # pragma: no branch - there the event loop takes over only from Python's own handler
-        signal.signal(signal.SIGINT, interrupt)
     if options.is_hosted:  # pragma: no cover - only in a process of its own: tests/hosted/test_processes.py
         _serve_hosted(program, options)
         return

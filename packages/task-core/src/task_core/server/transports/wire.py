@@ -166,7 +166,10 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 async def stop_signal() -> None:
-    """Return once SIGTERM, SIGINT or SIGHUP arrives, or at once if one arrived during the start; on Windows, never."""
+    """Return once SIGTERM, SIGINT or SIGHUP arrives; on Windows, never.
+
+    Return at once if SIGTERM or SIGHUP arrived during the start, and Python dropped the exception.
+    """
     if sys.platform == "win32":  # pragma: no cover - SIGINT ends the event loop there, the others do not exist
         await anyio.sleep_forever()
     earlier = signal.getsignal(signal.SIGTERM)
