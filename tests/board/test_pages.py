@@ -69,12 +69,13 @@ def test_a_tree_is_opened_level_by_level(tree: BoardClient, planner: Agent) -> N
 @pytest.mark.parametrize("name", ["tasks-v1", "hierarchy"])
 def test_a_board_says_how_many_tasks_match(tmp_path: Path, name: str) -> None:
     agent = Agent(record_of(name), tmp_path)
-    for text in ("Buy milk", "Buy bread", "Read mail"):
+    for text in ("Milk 1.50", "Bread 1.50", "Read mail"):
         agent.create(text)
     agent.close()
     with open_board(tmp_path, name) as board:
         assert 'data-found="Tasks found: 3"' in board.shown()
-        assert 'data-found="Tasks found: 2"' in board.shown(q="buy")
+        # Ids are searched too, and none has a full stop.
+        assert 'data-found="Tasks found: 2"' in board.shown(q="1.5")
         page = board.shown(q="nothing")
     assert 'data-found="No task matches."' in page
     assert page.count("No task matches.") == 2  # also for those who see it
