@@ -24,7 +24,10 @@ APPLICATION_ID: Final = 0x7461736B
 """The mark of a database of these servers: "task" in ASCII."""
 
 LOG_BYTES: Final = 4 * 2**20
-"""Size of the log at which it is written back into the database."""
+"""Size of the log above which it is written back at once, and which it keeps then."""
+
+_LOGGED: Final = 32
+"""Commits of this process after which the log is written back: to overwrite it takes less time than to append."""
 
 _IDLE_READERS: Final = 4
 """Connections that are kept open for the next snapshots."""
@@ -66,7 +69,7 @@ class SqliteDatabase(Database):
         self._lock = ProcessLock.beside(self.path)
         self._writer: _FileConnection | None = None
         self._readers: list[_FileConnection] = []
-        self._tidy_at = LOG_BYTES
+        self._logged = 0
 
     # Reading
 
@@ -154,6 +157,7 @@ class SqliteDatabase(Database):
         except TaskError:
             self._drop_writer()  # its state after a failed sync is not trusted
             raise
+        self._logged += 1
 
     @override
     def end(self) -> None:
@@ -188,6 +192,7 @@ class SqliteDatabase(Database):
                 writer.run(f"PRAGMA application_id = {APPLICATION_ID}")
                 writer.run(f"PRAGMA user_version = {len(MIGRATIONS)}")
                 writer.run("COMMIT")
+            writer.run(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             writer.run(f"PRAGMA synchronous = {'FULL' if self._fsync else 'OFF'}")
         except BaseException:  # KeyboardInterrupt too: no other code knows this connection, so close it
             writer.close()
@@ -203,17 +208,16 @@ class SqliteDatabase(Database):
 
     @override
     def is_tidying_due(self) -> bool:
-        return self._log_size() >= self._tidy_at
+        return self._logged >= _LOGGED or self._log_size() > LOG_BYTES
 
     @override
     def tidy(self, wait: Wait) -> None:
-        """Write the log back into the database; what a reader still needs of it stays."""
+        """Write the log back into the database, so that the next commit overwrites it, unless a reader needs it."""
         self._lock.acquire(wait)
         try:
             if self._writer and self._writer.place == self._place():
-                self._writer.wait_for(Wait(0))
-                self._writer.run("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._tidy_at = self._log_size() + LOG_BYTES
+                self._writer.run("PRAGMA wal_checkpoint(PASSIVE)")
+            self._logged = 0
         finally:
             self._lock.release()
 
