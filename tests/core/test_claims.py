@@ -372,6 +372,19 @@ def test_a_damaged_file_of_a_session_holds_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("AG-12")
+def test_claims_through_a_link_to_a_store_are_beside_the_store(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "tasks").touch()
+    (tmp_path / "link").symlink_to("real/tasks")
+    (tmp_path / "folder").symlink_to("real")
+    files = SessionFiles(tmp_path / "link")
+    files.write([Claim(task="t", since=1, kept_by=files.session)])
+    for way in ("real/tasks", "folder/tasks", "link"):
+        assert [claim.task for claim in SessionFiles(tmp_path / way).read()] == ["t"]
+    assert {path.name for path in tmp_path.iterdir()} == {"real", "link", "folder"}
+
+
+@pytest.mark.requirement("AG-12")
 async def test_at_most_100_claims_of_ended_processes_are_kept_the_last_ones(team: Team) -> None:
     agent, other = team.join(), team.join()
     task = await agent.create()

@@ -118,7 +118,6 @@ class Connection:
         self._name = name
         self._for_writing = for_writing
         self._wait = Wait(0)
-        self._milliseconds = -1
         try:
             # A reader may have to wait a moment while another connection recovers the log or is the last to close.
             self.sqlite = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=1)
@@ -145,10 +144,7 @@ class Connection:
     def wait_for(self, wait: Wait) -> None:
         """Wait for other programs, which do not know our lock, as long as ``wait`` allows."""
         self._wait = wait
-        milliseconds = int(wait.remaining * 1000)
-        if milliseconds != self._milliseconds:
-            self.run(f"PRAGMA busy_timeout = {milliseconds}")
-            self._milliseconds = milliseconds
+        self.run(f"PRAGMA busy_timeout = {int(wait.remaining * 1000)}")
 
     def forget(self) -> bool:
         """Roll back what is not committed, and return whether the connection can be used again."""

@@ -24,7 +24,7 @@ APPLICATION_ID: Final = 0x7461736B
 """The mark of a database of these servers: "task" in ASCII."""
 
 LOG_BYTES: Final = 4 * 2**20
-"""Size of the log above which it is written back at once, and which it keeps then."""
+"""Growth of the log after which it is written back at once, and the size to which it shrinks then."""
 
 _LOGGED: Final = 32
 """Commits of this process after which the log is written back: to overwrite it takes less time than to append."""
@@ -70,6 +70,7 @@ class SqliteDatabase(Database):
         self._writer: _FileConnection | None = None
         self._readers: list[_FileConnection] = []
         self._logged = 0
+        self._tidy_at = LOG_BYTES
 
     # Reading
 
@@ -208,16 +209,20 @@ class SqliteDatabase(Database):
 
     @override
     def is_tidying_due(self) -> bool:
-        return self._logged >= _LOGGED or self._log_size() > LOG_BYTES
+        return self._logged >= _LOGGED or self._log_size() > self._tidy_at
 
     @override
     def tidy(self, wait: Wait) -> None:
         """Write the log back into the database, so that the next commit overwrites it, unless a reader needs it."""
+        self._put_back(wait, "PASSIVE")
+
+    def _put_back(self, wait: Wait, mode: str) -> None:
         self._lock.acquire(wait)
         try:
             if self._writer and self._writer.place == self._place():
-                self._writer.run("PRAGMA wal_checkpoint(PASSIVE)")
-            self._logged = 0
+                self._writer.wait_for(Wait(0))
+                self._writer.run(f"PRAGMA wal_checkpoint({mode})")
+            self._logged, self._tidy_at = 0, self._log_size() + LOG_BYTES
         finally:
             self._lock.release()
 
@@ -256,7 +261,7 @@ class SqliteDatabase(Database):
                 reader.close()
         with suppress(TaskError):
             if self._writer:
-                self.tidy(Wait(0))
+                self._put_back(Wait(0), "TRUNCATE")
         self._drop_writer()
 
     def _place(self) -> _Place | None:
