@@ -2,7 +2,7 @@
 
 ``Disk`` follows the calls of ``os`` that the document engine makes. SQLite makes its own, in a known order, so what it
 can leave is made from copies of its files: the log is synced before a commit is acknowledged and before a checkpoint
-writes pages, and the pages are synced before the log is overwritten.
+writes pages, and the pages are synced before the log is emptied.
 """
 
 import os

@@ -19,12 +19,12 @@ from task_core.errors import (
     StoreWriteFailed,
     TaskNotFound,
 )
-from task_core.files import Wait
+from task_core.files import ProcessLock, Wait
 from task_core.store import Kind, Selection, Store, database, sqlite
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.sqlite import APPLICATION_ID, LOG_BYTES, SqliteDatabase
 from tests.core.engines import CARDS, TREES, Card
-from tests.core.notes import nobody, open_folder
+from tests.core.notes import in_background, nobody, open_folder, wait_until
 
 pytestmark = pytest.mark.requirement("EN-8")
 
@@ -158,6 +158,93 @@ def test_a_list_in_a_newer_format_is_refused_and_its_neighbour_is_not(path: Path
         with pytest.raises(StoreNewer):
             refused()
     add(open_store(path, tenant="other"), "b")
+
+
+# The log
+
+
+def test_once_the_log_is_large_a_thread_puts_it_back_outside_every_call(path: Path) -> None:
+    store = open_store(path)
+    with store.transaction() as cards:
+        cards.add(LARGE)
+    wait_until(lambda: log_of(path).stat().st_size == 0)
+    assert path.stat().st_size > LOG_BYTES
+    add(store, "small")
+    assert 0 < log_of(path).stat().st_size < LOG_BYTES
+    assert ids(store) == ["large", "small"]
+    store.close()
+    assert not log_of(path).exists()
+
+
+def test_the_log_of_a_file_that_is_gone_is_left_alone(path: Path) -> None:
+    opened = SqliteDatabase(path)
+    add(Store(opened, CARDS), "a")
+    path.rename(path.with_name("elsewhere.db"))
+    opened.tidy(Wait(0))
+    opened.close()
+    assert not path.exists()
+
+
+def test_the_log_is_put_back_under_the_lock_only(path: Path) -> None:
+    opened = SqliteDatabase(path)
+    store = Store(opened, CARDS)
+    add(store, "a")
+    size = log_of(path).stat().st_size
+    lock = ProcessLock.beside(path)
+    lock.acquire(Wait(0))
+    with pytest.raises(StoreLocked):
+        opened.tidy(Wait(0.02))
+    assert log_of(path).stat().st_size == size > 0
+    lock.release()
+    opened.tidy(Wait(0.02))
+    assert log_of(path).stat().st_size == 0
+    assert ids(store) == ["a"]
+
+
+def test_while_the_log_is_put_back_transactions_wait_and_readers_do_not(path: Path) -> None:
+    store, lock = open_store(path), ProcessLock.beside(path)
+    with in_background() as start:
+        with store.transaction() as cards:
+            cards.add(LARGE)
+        lock.acquire(Wait(20))
+        start(lambda: add(store, "next"))
+        assert ids(store) == ["large"]
+        lock.release()
+    assert ids(store) == ["large", "next"]
+
+
+def test_what_a_reader_still_needs_stays_in_the_log(path: Path) -> None:
+    opened = SqliteDatabase(path)
+    store = Store(opened, CARDS)
+    add(store, "a")
+    with store.read() as seen:
+        assert len(seen) == 1
+        with store.transaction() as cards:
+            cards.add(LARGE)
+        wait_until(lambda: not opened.is_tidying_due())
+        assert log_of(path).stat().st_size > LOG_BYTES
+        assert [card.id for card in seen.select(Selection())] == ["a"]
+    for state in ("doing", "done", "todo"):
+        with store.transaction() as cards:
+            cards.replace(LARGE.changed(state=state))
+        wait_until(lambda: not opened.is_tidying_due())
+    assert log_of(path).stat().st_size < 3 * LOG_BYTES
+    assert ids(store) == ["a", "large"]
+
+
+def test_where_no_thread_can_be_started_the_log_waits(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    store = open_store(path)
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", start)
+        with store.transaction() as cards:
+            cards.add(LARGE)
+    assert log_of(path).stat().st_size > LOG_BYTES
+    add(store, "next")
+    wait_until(lambda: log_of(path).stat().st_size == 0)
+    assert ids(store) == ["large", "next"]
 
 
 # Another file in its place

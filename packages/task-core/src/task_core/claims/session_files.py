@@ -105,9 +105,7 @@ class SessionFiles:
 
     @property
     def _folder(self) -> str:
-        # Only the last part of the path is followed: each call asks, and to follow all of it takes five times as long.
-        path = os.path.realpath(self._path) if self._path.is_symlink() else self._path
-        return f"{path}{SESSIONS_SUFFIX}"
+        return f"{os.path.realpath(self._path)}{SESSIONS_SUFFIX}"
 
     def _file(self, name: str, suffix: str = ".json") -> Path:
         return Path(self._folder, f"{self._start}{name}{suffix}")

@@ -24,10 +24,7 @@ APPLICATION_ID: Final = 0x7461736B
 """The mark of a database of these servers: "task" in ASCII."""
 
 LOG_BYTES: Final = 4 * 2**20
-"""Growth of the log after which it is written back at once, and the size to which it shrinks then."""
-
-_LOGGED: Final = 32
-"""Commits of this process after which the log is written back: to overwrite it takes less time than to append."""
+"""Size of the log at which it is written back into the database."""
 
 _IDLE_READERS: Final = 4
 """Connections that are kept open for the next snapshots."""
@@ -69,7 +66,6 @@ class SqliteDatabase(Database):
         self._lock = ProcessLock.beside(self.path)
         self._writer: _FileConnection | None = None
         self._readers: list[_FileConnection] = []
-        self._logged = 0
         self._tidy_at = LOG_BYTES
 
     # Reading
@@ -158,7 +154,6 @@ class SqliteDatabase(Database):
         except TaskError:
             self._drop_writer()  # its state after a failed sync is not trusted
             raise
-        self._logged += 1
 
     @override
     def end(self) -> None:
@@ -193,7 +188,6 @@ class SqliteDatabase(Database):
                 writer.run(f"PRAGMA application_id = {APPLICATION_ID}")
                 writer.run(f"PRAGMA user_version = {len(MIGRATIONS)}")
                 writer.run("COMMIT")
-            writer.run(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             writer.run(f"PRAGMA synchronous = {'FULL' if self._fsync else 'OFF'}")
         except BaseException:  # KeyboardInterrupt too: no other code knows this connection, so close it
             writer.close()
@@ -209,20 +203,17 @@ class SqliteDatabase(Database):
 
     @override
     def is_tidying_due(self) -> bool:
-        return self._logged >= _LOGGED or self._log_size() > self._tidy_at
+        return self._log_size() >= self._tidy_at
 
     @override
     def tidy(self, wait: Wait) -> None:
-        """Write the log back into the database, so that the next commit overwrites it, unless a reader needs it."""
-        self._put_back(wait, "PASSIVE")
-
-    def _put_back(self, wait: Wait, mode: str) -> None:
+        """Write the log back into the database; what a reader still needs of it stays."""
         self._lock.acquire(wait)
         try:
             if self._writer and self._writer.place == self._place():
                 self._writer.wait_for(Wait(0))
-                self._writer.run(f"PRAGMA wal_checkpoint({mode})")
-            self._logged, self._tidy_at = 0, self._log_size() + LOG_BYTES
+                self._writer.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._tidy_at = self._log_size() + LOG_BYTES
         finally:
             self._lock.release()
 
@@ -261,7 +252,7 @@ class SqliteDatabase(Database):
                 reader.close()
         with suppress(TaskError):
             if self._writer:
-                self._put_back(Wait(0), "TRUNCATE")
+                self.tidy(Wait(0))
         self._drop_writer()
 
     def _place(self) -> _Place | None:
